@@ -1,0 +1,44 @@
+"""beeline: linear models on data of any size.
+
+>>> import beeline
+>>> data = beeline.read("train.svm")            # in memory              # doctest: +SKIP
+>>> store = beeline.convert("train.csv", "train.store", label="y")       # doctest: +SKIP
+
+Names are loaded when they are first used, so that `import beeline` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from beeline.data.block import Block as Block
+    from beeline.data.dataset import ArrayDataset as ArrayDataset
+    from beeline.data.dataset import Dataset as Dataset
+    from beeline.kernels import num_threads as num_threads
+    from beeline.kernels import set_num_threads as set_num_threads
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ArrayDataset": "beeline.data.dataset",
+    "Block": "beeline.data.block",
+    "Dataset": "beeline.data.dataset",
+    "num_threads": "beeline.kernels",
+    "set_num_threads": "beeline.kernels",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _HOMES:
+        raise AttributeError(f"module 'beeline' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Blocks, data sets, readers and the on-disk store."""

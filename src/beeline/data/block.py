@@ -1,0 +1,246 @@
+"""A run of rows, CSR or dense, with one set of verbs.
+
+Conventions
+-----------
+- A block has `n_rows` rows and `n_features` columns; `values` is float32 or float64.
+- CSR: row i holds features `indices[p]` with `values[p]` for p from `indptr[i]` to `indptr[i+1]`. Positions are
+  absolute, so a range of rows is a view: `indptr[0]` need not be 0. Indices are strictly increasing within a row.
+  `indptr` and `indices` are int32 or int64, each on its own.
+- Dense: `values` has shape (n_rows, n_features), rows contiguous; `indptr` and `indices` are None.
+- Vectors on the side of features or scores (w, z, u) are float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats, Ints
+from beeline.data.labels import LabelSets
+from beeline.exceptions import DataError
+from beeline.kernels import RowArrays
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+__all__ = ["Block", "Labels", "concatenate"]
+
+Labels = Floats | LabelSets
+
+_FLAWS = {
+    1: "row positions (indptr) decrease or point beyond the stored entries",
+    2: "row {row} has a feature index below 0 or not below {n_features}",
+    3: "row {row} has feature indices that are not strictly increasing",
+    4: "row {row} has a value that is NaN or infinite; replace or remove it",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A run of rows with labels, weights and query ids where there are any.
+
+    Attributes
+    ----------
+    values, indptr, indices, n_features
+        The rows; see the conventions above.
+    labels
+        One float64 a row, or `LabelSets`, or None.
+    weights
+        One float64 a row, or None: every row counts once.
+    queries
+        One int64 a row, or None: rows with the same id belong to one query.
+    """
+
+    values: AnyArray
+    n_features: int
+    indptr: AnyArray | None = None
+    indices: AnyArray | None = None
+    labels: Labels | None = None
+    weights: Floats | None = None
+    queries: Ints | None = None
+
+    def __post_init__(self) -> None:
+        if (self.indptr is None) != (self.indices is None):
+            raise DataError("a sparse block needs both indptr and indices")
+        if self.indptr is None and self.values.shape[1:] != (self.n_features,):
+            raise DataError(
+                f"a dense block of {self.n_features} features cannot have values of shape {self.values.shape}"
+            )
+        if self.indices is not None and len(self.indices) != len(self.values):
+            raise DataError(f"{len(self.indices)} indices do not match {len(self.values)} values")
+        for name in ("labels", "weights", "queries"):
+            column = getattr(self, name)
+            if column is not None and len(column) != self.n_rows:
+                raise DataError(f"{len(column)} {name} do not match {self.n_rows} rows")
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.values) if self.indptr is None else len(self.indptr) - 1
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are CSR."""
+        return self.indptr is not None
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries."""
+        return self.values.size if self.indptr is None else int(self.indptr[-1]) - int(self.indptr[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows and what goes with them."""
+        per_entry = self.values.itemsize + (self.indices.itemsize if self.indices is not None else 0)
+        positions = self.indptr.nbytes if self.indptr is not None else 0
+        beside = sum(len(a) * 8 for a in (self.labels, self.weights, self.queries) if a is not None)
+        return self.nnz * per_entry + positions + beside
+
+    @cached_property
+    def _arrays(self) -> RowArrays:
+        return RowArrays(self.values, self.indptr, self.indices, self.n_features)
+
+    def scores(self, w: AnyArray, *, threads: int = 0) -> Floats:
+        """The scores z = Xw; one column a class when w has shape (n_features, classes)."""
+        w = self._vector(w, self.n_features, "w")
+        z = np.empty((self.n_rows, *w.shape[1:]))
+        self._arrays.scores(w, z, threads)
+        return z
+
+    def transposed(self, u: AnyArray, *, threads: int = 0) -> Floats:
+        """The transposed product Xᵀu; one column a class when u has shape (n_rows, classes)."""
+        u = self._vector(u, self.n_rows, "u")
+        out = np.empty((self.n_features, *u.shape[1:]))
+        self._arrays.transposed(u, out, threads)
+        return out
+
+    def squared_norms(self, *, threads: int = 0) -> Floats:
+        """‖x_i‖² of every row."""
+        out = np.empty(self.n_rows)
+        self._arrays.squared_norms(out, threads)
+        return out
+
+    def rows(self, start: int, stop: int) -> Block:
+        """Rows start … stop−1, as a view."""
+        start, stop, _ = slice(start, stop).indices(self.n_rows)
+        stop = max(start, stop)
+        labels = self.labels
+        beside = {
+            "labels": labels.rows(start, stop) if isinstance(labels, LabelSets) else _take(labels, slice(start, stop)),
+            "weights": _take(self.weights, slice(start, stop)),
+            "queries": _take(self.queries, slice(start, stop)),
+        }
+        if self.indptr is None:
+            return replace(self, values=self.values[start:stop], **beside)
+        return replace(self, indptr=self.indptr[start : stop + 1], **beside)
+
+    def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
+        """The picked rows, in that order, as a copy."""
+        picked = np.ascontiguousarray(picked, dtype=np.int64)
+        if len(picked) and (picked.min() < 0 or picked.max() >= self.n_rows):
+            raise DataError(f"row numbers must lie between 0 and {self.n_rows - 1}")
+        labels = self.labels
+        beside = {
+            "labels": labels.gather(picked) if isinstance(labels, LabelSets) else _take(labels, picked),
+            "weights": _take(self.weights, picked),
+            "queries": _take(self.queries, picked),
+        }
+        if self.indptr is None or self.indices is None:
+            values = np.empty((len(picked), self.n_features), self.values.dtype)
+            self._arrays.gather(picked, None, None, values, threads)
+            return replace(self, values=values, **beside)
+        indptr = np.zeros(len(picked) + 1, np.int64)
+        np.cumsum(np.diff(self.indptr)[picked], out=indptr[1:])
+        indices = np.empty(indptr[-1], self.indices.dtype)
+        values = np.empty(indptr[-1], self.values.dtype)
+        self._arrays.gather(picked, indptr, indices, values, threads)
+        return replace(self, values=values, indptr=indptr, indices=indices, **beside)
+
+    def checked(self, *, finite: bool = True) -> Block:
+        """This block, after a look at every entry; raises `DataError` with the first bad row."""
+        flaw, row = self._arrays.first_flaw(finite)
+        if flaw:
+            raise DataError(_FLAWS[flaw].format(row=row, n_features=self.n_features))
+        return self
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """A SciPy CSR array of the rows; shares memory when it can."""
+        import scipy.sparse
+
+        shape = (self.n_rows, self.n_features)
+        if self.indptr is None or self.indices is None:
+            return scipy.sparse.csr_array(self.values)
+        start, stop = int(self.indptr[0]), int(self.indptr[-1])
+        indptr = self.indptr - start if start else self.indptr
+        return scipy.sparse.csr_array((self.values[start:stop], self.indices[start:stop], indptr), shape=shape)
+
+    def to_dense(self) -> AnyArray:
+        """The rows as a dense array; the block's own memory when it is dense."""
+        if self.indptr is None:
+            return self.values
+        dense: AnyArray = self.to_scipy().toarray()
+        return dense
+
+    @staticmethod
+    def _vector(v: AnyArray, length: int, name: str) -> Floats:
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        if v.ndim not in (1, 2) or len(v) != length:
+            raise DataError(f"{name} must have {length} rows, not shape {v.shape}")
+        return v
+
+
+def _take(column: AnyArray | None, picked: slice | Ints) -> AnyArray | None:
+    return None if column is None else column[picked]
+
+
+def concatenate(blocks: list[Block]) -> Block:
+    """One block of all rows, in order.
+
+    The list is emptied as its blocks are copied, so that the peak is one copy of the data and not two.
+    """
+    if not blocks:
+        raise DataError("there is no block to concatenate")
+    if len(blocks) == 1:
+        return blocks.pop()
+    first = blocks[0]
+    n_rows, nnz = sum(b.n_rows for b in blocks), sum(b.nnz for b in blocks)
+    n_features = max(b.n_features for b in blocks)
+    beside = {name: _joined([getattr(b, name) for b in blocks], name) for name in ("labels", "weights", "queries")}
+    if not first.is_sparse:
+        values = np.empty((n_rows, n_features), first.values.dtype)
+        row = 0
+        while blocks:
+            block = blocks.pop(0)
+            values[row : row + block.n_rows] = block.values
+            row += block.n_rows
+        return Block(values, n_features, **beside)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    indices = np.empty(nnz, np.result_type(*{b.indices.dtype for b in blocks if b.indices is not None}))
+    values = np.empty(nnz, first.values.dtype)
+    row = entry = 0
+    while blocks:
+        block = blocks.pop(0)
+        assert block.indptr is not None and block.indices is not None
+        start, stop = int(block.indptr[0]), int(block.indptr[-1])
+        indptr[row + 1 : row + 1 + block.n_rows] = block.indptr[1:].astype(np.int64) + (entry - start)
+        indices[entry : entry + stop - start] = block.indices[start:stop]
+        values[entry : entry + stop - start] = block.values[start:stop]
+        row, entry = row + block.n_rows, entry + stop - start
+    return Block(values, n_features, indptr, indices, **beside)
+
+
+def _joined(columns: list[Labels | Ints | None], name: str) -> Labels | AnyArray | None:
+    present = [c for c in columns if c is not None]
+    if not present:
+        return None
+    if len(present) < len(columns):
+        raise DataError(f"some blocks have {name} and some have none")
+    sets = [c for c in present if isinstance(c, LabelSets)]
+    if not sets:
+        return np.concatenate(present)
+    if len(sets) < len(present):
+        raise DataError("some blocks have label sets and some have single labels")
+    return LabelSets.concatenate(sets)

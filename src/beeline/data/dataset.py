@@ -1,0 +1,99 @@
+"""Data sets: rows that can be walked in blocks, in memory or on disk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from beeline.data.block import Block, Labels
+from beeline._types import AnyArray, Floats, Ints
+
+if TYPE_CHECKING:
+    from beeline.data.recipe import Recipe
+
+__all__ = ["ArrayDataset", "Dataset"]
+
+
+class Dataset(ABC):
+    """Rows that can be walked in blocks, as often as needed.
+
+    Attributes
+    ----------
+    n_rows, n_features, nnz
+        The size; `nnz` counts stored entries.
+    recipe
+        How raw rows become these rows (names, categories, scaling), or None for plain arrays.
+    """
+
+    n_rows: int
+    n_features: int
+    nnz: int
+    recipe: Recipe | None
+
+    @abstractmethod
+    def blocks(self, memory: int | None = None) -> Iterator[Block]:
+        """All rows in order, in blocks of at most `memory` bytes each (None: as they lie)."""
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> Block:
+        """Rows start … stop−1 as one block."""
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_features)."""
+        return self.n_rows, self.n_features
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The name of each feature, where the source had names."""
+        return self.recipe.feature_names if self.recipe is not None else None
+
+
+class ArrayDataset(Dataset):
+    """A data set in memory: one block."""
+
+    def __init__(self, block: Block, recipe: Recipe | None = None) -> None:
+        self.block = block
+        self.recipe = recipe
+        self.n_rows, self.n_features, self.nnz = block.n_rows, block.n_features, block.nnz
+
+    def __repr__(self) -> str:
+        layout = "sparse" if self.block.is_sparse else "dense"
+        return f"ArrayDataset({self.n_rows:,} rows × {self.n_features:,} features, {layout} {self.block.values.dtype})"
+
+    def blocks(self, memory: int | None = None) -> Iterator[Block]:
+        """All rows in order, in views of at most `memory` bytes each (None: the one block)."""
+        if memory is None or self.block.nbytes <= memory:
+            yield self.block
+            return
+        step = max(1, int(self.n_rows * memory / self.block.nbytes))
+        for start in range(0, self.n_rows, step):
+            yield self.block.rows(start, min(start + step, self.n_rows))
+
+    def rows(self, start: int, stop: int) -> Block:
+        """Rows start … stop−1, as a view."""
+        return self.block.rows(start, stop)
+
+    @property
+    def labels(self) -> Labels | None:
+        """One label (or label set) a row."""
+        return self.block.labels
+
+    @property
+    def weights(self) -> Floats | None:
+        """One weight a row, or None."""
+        return self.block.weights
+
+    @property
+    def queries(self) -> Ints | None:
+        """One query id a row, or None."""
+        return self.block.queries
+
+    @property
+    def X(self) -> AnyArray:  # noqa: N802
+        """The rows: a NumPy array, or a SciPy CSR array; memory is shared, not copied."""
+        return self.block.to_scipy() if self.block.is_sparse else self.block.values

@@ -1,0 +1,52 @@
+"""Label sets: zero, one or several labels a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from beeline._types import Floats, Ints
+
+__all__ = ["LabelSets"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSets:
+    """The labels of multi-label rows: row i has `values[indptr[i]:indptr[i+1]]`.
+
+    Positions are absolute, so that a range of rows is a view.
+    """
+
+    indptr: Ints
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __iter__(self) -> Iterator[Floats]:
+        for start, stop in zip(self.indptr[:-1], self.indptr[1:], strict=True):
+            yield self.values[start:stop]
+
+    def rows(self, start: int, stop: int) -> LabelSets:
+        """Rows start … stop−1, as a view."""
+        return LabelSets(self.indptr[start : stop + 1], self.values)
+
+    def gather(self, picked: Ints) -> LabelSets:
+        """The picked rows, as a copy."""
+        counts = np.diff(self.indptr)[picked]
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)
+        return LabelSets(indptr, self.values[np.repeat(self.indptr[picked], counts) + within])
+
+    def stored(self) -> Floats:
+        """All labels of all rows, one after the other."""
+        return self.values[self.indptr[0] : self.indptr[-1]]
+
+    @staticmethod
+    def concatenate(parts: list[LabelSets]) -> LabelSets:
+        """The rows of all parts, in order."""
+        counts = np.concatenate([np.diff(part.indptr) for part in parts])
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return LabelSets(indptr, np.concatenate([part.stored() for part in parts]))

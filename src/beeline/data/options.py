@@ -1,0 +1,104 @@
+"""What a user may say about a source, gathered in one place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from beeline.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from beeline.data.recipe import Recipe
+
+__all__ = ["Format", "Layout", "Missing", "ReadOptions", "Scale", "parse_size"]
+
+Format = Literal["auto", "libsvm", "csv", "parquet", "arrow", "npz"]
+Missing = Literal["error", "zero", "mean"]
+Scale = Literal["none", "minmax", "standard", "maxabs", "unit-norm"]
+Layout = Literal["auto", "dense", "sparse"]
+Dtype = Literal["float64", "float32"]
+
+_CHOICES = {"format": Format, "missing": Missing, "scale": Scale, "layout": Layout, "dtype": Dtype}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How a source is read. Options that a source cannot honour raise `ParameterError`; none is ignored.
+
+    Parameters
+    ----------
+    format
+        The files' format; `auto` looks at their names and first bytes.
+    label, weight, query
+        Columns of a table that hold the label, the weight and the query id.
+    ignore
+        Columns of a table to leave out.
+    text
+        Columns of a table that hold categories although they look like numbers.
+    delimiter
+        What separates the fields of a CSV file; None looks at the first line.
+    missing
+        What to do with missing values in a table.
+    scale
+        How features are scaled; learned from the data and recorded in the recipe.
+    dtype
+        Type of the stored values. Text is read exactly as float64 and then rounded to this type.
+    layout
+        Dense rows or sparse rows; `auto` keeps a sparse source sparse and takes the smaller for tables.
+    zero_based
+        Whether features of LIBSVM text count from 0 or from 1; None finds out.
+    n_features
+        The number of features of LIBSVM text; None takes the largest index seen.
+    multilabel
+        Whether LIBSVM labels are sets (`1,3,7`); None finds out.
+    skip_bad_lines
+        Count and report bad lines instead of raising.
+    allow_nonfinite
+        Let NaN and infinite values pass.
+    recipe
+        Read by this recipe, learned before, instead of learning one.
+    """
+
+    format: Format = "auto"
+    label: str | None = None
+    weight: str | None = None
+    query: str | None = None
+    ignore: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    delimiter: str | None = None
+    missing: Missing = "error"
+    scale: Scale = "none"
+    dtype: Dtype = "float64"
+    layout: Layout = "auto"
+    zero_based: bool | None = None
+    n_features: int | None = None
+    multilabel: bool | None = None
+    skip_bad_lines: bool = False
+    allow_nonfinite: bool = False
+    recipe: Recipe | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            value, allowed = getattr(self, name), get_args(choices)
+            if value not in allowed:
+                raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        if self.n_features is not None and self.n_features < 1:
+            raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
+
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes from a number or a text such as `512M`, `4G` or `1.5GiB`."""
+    if isinstance(text, int):
+        size = text
+    else:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", text.upper())
+        if not match:
+            raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G")
+        size = int(float(match[1]) * _UNITS[match[2]])
+    if size <= 0:
+        raise ParameterError(f"a size must be positive, not {text!r}")
+    return size

@@ -1,0 +1,97 @@
+"""What every reader offers: a source walked as blocks, in bounded memory or all at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from beeline.data.block import Block, concatenate
+from beeline.data.dataset import ArrayDataset
+from beeline.data.recipe import Recipe
+from beeline.exceptions import DataError, FormatError
+
+__all__ = ["BadLines", "NoProgress", "Progress", "Reader", "RestartReading"]
+
+
+class Progress(Protocol):
+    """Whom a reader tells how far it is."""
+
+    def start(self, stage: str, total_bytes: int | None) -> None:
+        """A new walk over the source begins; `total_bytes` counts what lies on disk, where that is known."""
+
+    def advance(self, n_bytes: int, n_rows: int = 0) -> None:
+        """So many more bytes were read from disk and so many more rows were made."""
+
+
+class NoProgress:
+    """Tells nobody."""
+
+    def start(self, stage: str, total_bytes: int | None) -> None:
+        """Do nothing."""
+
+    def advance(self, n_bytes: int, n_rows: int = 0) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class BadLines:
+    """Lines that were skipped because the user asked for it."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, error: FormatError) -> None:
+        """Count one bad line; the first ten are kept word for word."""
+        self.count += 1
+        if len(self.examples) < 10:
+            self.examples.append(str(error))
+
+
+class RestartReading(Exception):  # noqa: N818
+    """A guess made from the first rows proved wrong; the reader has corrected it and must be walked anew."""
+
+
+class Reader(ABC):
+    """A source that can be walked as blocks, as often as needed.
+
+    First `prepare`, which learns what must be known before the first row is made (categories, scaling); then
+    `blocks`; then `recipe` is complete. `blocks` may raise `RestartReading` before its last block.
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress: Progress = progress or NoProgress()
+        self.bad_lines = BadLines()
+
+    @abstractmethod
+    def prepare(self, memory: int) -> None:
+        """Learn what must be known before the first row, in about `memory` bytes."""
+
+    @abstractmethod
+    def blocks(self, memory: int) -> Iterator[Block]:
+        """All rows in order; everything held at one time takes about `memory` bytes.
+
+        A block's `n_features` is what is known so far; the last one's is final.
+        """
+
+    @property
+    @abstractmethod
+    def recipe(self) -> Recipe:
+        """How raw rows become these rows; complete once `blocks` has ended."""
+
+    def read(self) -> ArrayDataset:
+        """All rows in memory."""
+        self.prepare(_PIECE)
+        while True:
+            try:
+                blocks = list(self.blocks(_PIECE))
+                break
+            except RestartReading:
+                continue
+        if not blocks:
+            raise DataError("the source has no rows")
+        return ArrayDataset(concatenate(blocks), self.recipe)
+
+
+_PIECE = 64 << 20

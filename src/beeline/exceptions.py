@@ -1,0 +1,93 @@
+"""Every error that beeline raises on purpose.
+
+The tree::
+
+    BeelineError
+    ├── DataError (ValueError)          the data cannot be used as they are
+    │   ├── FormatError                 a file breaks its format: file, line, column
+    │   └── LabelError                  labels missing, or not what the task needs
+    ├── ParameterError (ValueError)     an argument is out of range or contradicts another
+    ├── SourceError (OSError)           a file or folder cannot be found, opened or read
+    ├── StoreError                      an on-disk data set cannot be used
+    │   ├── CorruptStoreError           truncated or altered since it was written
+    │   └── StoreVersionError           written by a newer beeline
+    └── MissingDependencyError (ImportError)   an optional package is needed
+
+Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
+it as one line and exits with code 1.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BeelineError",
+    "CorruptStoreError",
+    "DataError",
+    "FormatError",
+    "LabelError",
+    "MissingDependencyError",
+    "ParameterError",
+    "SourceError",
+    "StoreError",
+    "StoreVersionError",
+]
+
+
+class BeelineError(Exception):
+    """Base of every error that beeline raises on purpose."""
+
+
+class DataError(BeelineError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class FormatError(DataError):
+    """A file breaks the rules of its format.
+
+    Parameters
+    ----------
+    reason
+        What is wrong and what to do about it.
+    file, line, column
+        Where: the file's name, and the 1-based line and byte column where they are known.
+    """
+
+    def __init__(
+        self, reason: str, file: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.reason, self.file, self.line, self.column = reason, file, line, column
+        place = [file] if file else []
+        place += [f"line {line}"] if line is not None else []
+        place += [f"column {column}"] if column is not None else []
+        super().__init__(f"{', '.join(place)}: {reason}" if place else reason)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.reason, self.file, self.line, self.column)
+
+
+class LabelError(DataError):
+    """Labels are missing, or are not what the task needs."""
+
+
+class ParameterError(BeelineError, ValueError):
+    """An argument is out of range or contradicts another."""
+
+
+class SourceError(BeelineError, OSError):
+    """A file or folder cannot be found, opened or read."""
+
+
+class StoreError(BeelineError):
+    """An on-disk data set cannot be used."""
+
+
+class CorruptStoreError(StoreError):
+    """A store's file was truncated or altered after it was written."""
+
+
+class StoreVersionError(StoreError):
+    """A store was written by a newer version of beeline."""
+
+
+class MissingDependencyError(BeelineError, ImportError):
+    """An optional package is needed and not installed."""

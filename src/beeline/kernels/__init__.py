@@ -1,0 +1,20 @@
+"""Compiled kernels behind a thin typed face.
+
+The kernels release the GIL and share one thread pool. Its size is `BEELINE_NUM_THREADS`, or the number of cores
+this process may use, or what `set_num_threads` says; every kernel also takes `threads=`. Results do not depend on it.
+"""
+
+from __future__ import annotations
+
+from beeline.exceptions import ParameterError
+from beeline.kernels import _kernels
+from beeline.kernels._kernels import RowArrays, num_threads
+
+__all__ = ["RowArrays", "num_threads", "set_num_threads"]
+
+
+def set_num_threads(n: int) -> None:
+    """Set how many threads kernels use when they are not told otherwise."""
+    if n < 1:
+        raise ParameterError(f"the number of threads must be at least 1, not {n}")
+    _kernels.set_num_threads(n)

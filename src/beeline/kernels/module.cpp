@@ -1,0 +1,17 @@
+// The extension module: each source file binds its own kernels.
+#include <nanobind/nanobind.h>
+
+#include "threads.h"
+
+namespace nb = nanobind;
+
+namespace beeline {
+void bind_rows(nb::module_& m);
+}  // namespace beeline
+
+NB_MODULE(_kernels, m) {
+  using namespace nb::literals;
+  m.def("num_threads", &beeline::num_threads);
+  m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
+  beeline::bind_rows(m);
+}

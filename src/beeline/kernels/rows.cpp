@@ -1,0 +1,229 @@
+// Products of a run of rows with vectors, threads inside, the same bits for any number of threads.
+#include "rows.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include "threads.h"
+
+namespace beeline {
+namespace {
+
+// Rows are cut into parts of about this many multiplications: large enough to hide the hand-over to a thread.
+constexpr std::size_t kWorkPerTask = 1 << 16;
+
+struct Parts {
+  std::size_t n_rows, count;
+  std::size_t begin(std::size_t part) const { return n_rows * part / count; }
+};
+
+template <class Rows>
+Parts cut(const Rows& rows, std::size_t columns, std::size_t most) {
+  const std::size_t wanted = rows.work() * columns / kWorkPerTask + 1;
+  return {rows.n_rows, std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, std::min(most, rows.n_rows)))};
+}
+
+template <class Rows>
+void scores(const Rows& rows, const double* w, std::size_t columns, double* out, int threads) {
+  const Parts parts = cut(rows, columns, rows.n_rows);
+  parallel_for(parts.count, [&](std::size_t part) {
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
+      if (columns == 1) {
+        out[i] = rows.dot(i, w);
+        continue;
+      }
+      double* z = out + i * columns;
+      std::fill(z, z + columns, 0.0);
+      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, w + j * columns, z, columns); });
+    }
+  }, threads);
+}
+
+template <class Rows>
+void add_transposed(const Rows& rows, Parts parts, std::size_t part, const double* u, std::size_t columns, double* out) {
+  for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
+    const double* scale = u + i * columns;
+    if (columns == 1) {
+      if (*scale != 0) rows.axpy(i, *scale, out);
+    } else {
+      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, scale, out + j * columns, columns); });
+    }
+  }
+}
+
+// Each part of the rows adds into a vector of its own; the vectors are added in order. Their number depends only on
+// the shape: at most 16, and so few that adding them up costs less than a quarter of the product.
+template <class Rows>
+void transposed(const Rows& rows, const double* u, std::size_t columns, double* out, int threads) {
+  const std::size_t size = rows.n_features * columns;
+  std::fill(out, out + size, 0.0);
+  if (size == 0) return;
+  const std::size_t affordable = rows.work() / (4 * rows.n_features) + 1;
+  const Parts parts = cut(rows, columns, std::min<std::size_t>(16, affordable));
+  if (parts.count == 1) return add_transposed(rows, parts, 0, u, columns, out);
+  std::vector<std::vector<double>> sums(parts.count);
+  parallel_for(parts.count, [&](std::size_t part) {
+    sums[part].assign(size, 0.0);
+    add_transposed(rows, parts, part, u, columns, sums[part].data());
+  }, threads);
+  constexpr std::size_t kStretch = 1 << 13;
+  parallel_for((size + kStretch - 1) / kStretch, [&](std::size_t stretch) {
+    const std::size_t begin = stretch * kStretch, end = std::min(size, begin + kStretch);
+    for (const auto& sum : sums) dense_axpy(1.0, sum.data() + begin, out + begin, end - begin);
+  }, threads);
+}
+
+template <class Rows>
+void squared_norms(const Rows& rows, double* out, int threads) {
+  const Parts parts = cut(rows, 1, rows.n_rows);
+  parallel_for(parts.count, [&](std::size_t part) {
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) out[i] = rows.squared_norm(i);
+  }, threads);
+}
+
+enum class Flaw : int { none, positions, index_range, unsorted, nonfinite };
+
+constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
+// The first row with each flaw.
+struct Found {
+  std::size_t row[5] = {kNowhere, kNowhere, kNowhere, kNowhere, kNowhere};
+};
+
+template <class Position, class Index, class Value>
+Flaw row_flaw(const CsrRows<Position, Index, Value>& rows, std::size_t i, bool finite) {
+  std::int64_t previous = -1;
+  bool sorted = true;
+  for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
+    const std::int64_t j = rows.indices[p];
+    if (j < 0 || j >= static_cast<std::int64_t>(rows.n_features)) return Flaw::index_range;
+    if (finite && !std::isfinite(rows.values[p])) return Flaw::nonfinite;
+    sorted &= j > previous;
+    previous = j;
+  }
+  return sorted ? Flaw::none : Flaw::unsorted;
+}
+
+template <class Value>
+Flaw row_flaw(const DenseRows<Value>& rows, std::size_t i, bool finite) {
+  if (!finite) return Flaw::none;
+  for (std::size_t j = 0; j < rows.n_features; ++j)
+    if (!std::isfinite(rows.row(i)[j])) return Flaw::nonfinite;
+  return Flaw::none;
+}
+
+template <class Position, class Index, class Value>
+bool positions_hold(const CsrRows<Position, Index, Value>& rows, std::size_t stored) {
+  if (rows.indptr[0] < 0) return false;
+  for (std::size_t i = 0; i < rows.n_rows; ++i)
+    if (rows.indptr[i + 1] < rows.indptr[i]) return false;
+  return static_cast<std::size_t>(rows.indptr[rows.n_rows]) <= stored;
+}
+
+template <class Value>
+bool positions_hold(const DenseRows<Value>&, std::size_t) {
+  return true;
+}
+
+// The gravest flaw decides: what would crash a product comes before what would make it wrong.
+template <class Rows>
+std::tuple<int, std::size_t> first_flaw(const Rows& rows, std::size_t stored, bool finite, int threads) {
+  if (!positions_hold(rows, stored)) return {static_cast<int>(Flaw::positions), 0};
+  const Parts parts = cut(rows, 1, rows.n_rows);
+  std::vector<Found> found(parts.count);
+  parallel_for(parts.count, [&](std::size_t part) {
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
+      auto& row = found[part].row[static_cast<int>(row_flaw(rows, i, finite))];
+      row = std::min(row, i);
+    }
+  }, threads);
+  for (Flaw flaw : {Flaw::index_range, Flaw::nonfinite, Flaw::unsorted})
+    for (const Found& f : found)
+      if (f.row[static_cast<int>(flaw)] != kNowhere) return {static_cast<int>(flaw), f.row[static_cast<int>(flaw)]};
+  return {static_cast<int>(Flaw::none), 0};
+}
+
+// rows[out_row] = the picked row, into arrays that Python has allocated.
+template <class Position, class Index, class Value>
+void gather(const CsrRows<Position, Index, Value>& rows, const std::int64_t* picked, std::size_t n,
+            const std::int64_t* out_indptr, void* out_indices, void* out_values, int threads) {
+  constexpr std::size_t kRowsPerTask = 1 << 12;
+  parallel_for((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
+    for (std::size_t i = task * kRowsPerTask, end = std::min(n, i + kRowsPerTask); i < end; ++i) {
+      const std::size_t from = rows.indptr[picked[i]], count = rows.indptr[picked[i] + 1] - rows.indptr[picked[i]];
+      std::copy_n(rows.indices + from, count, static_cast<Index*>(out_indices) + out_indptr[i]);
+      std::copy_n(rows.values + from, count, static_cast<Value*>(out_values) + out_indptr[i]);
+    }
+  }, threads);
+}
+
+template <class Value>
+void gather(const DenseRows<Value>& rows, const std::int64_t* picked, std::size_t n, const std::int64_t*, void*,
+            void* out_values, int threads) {
+  constexpr std::size_t kRowsPerTask = 1 << 10;
+  parallel_for((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
+    for (std::size_t i = task * kRowsPerTask, end = std::min(n, i + kRowsPerTask); i < end; ++i)
+      std::copy_n(rows.row(picked[i]), rows.n_features, static_cast<Value*>(out_values) + i * rows.n_features);
+  }, threads);
+}
+
+std::size_t columns_of(const nb::ndarray<>& a) { return a.ndim() == 2 ? a.shape(1) : 1; }
+
+using Longs = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
+using Writable = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+}  // namespace
+
+void bind_rows(nb::module_& m) {
+  using namespace nb::literals;
+
+  nb::class_<RowArrays>(m, "RowArrays")
+      .def("__init__",
+           [](RowArrays* self, Array values, std::optional<Array> indptr, std::optional<Array> indices,
+              std::size_t n_features) { new (self) RowArrays{values, indptr, indices, n_features}; },
+           "values"_a.noconvert(), "indptr"_a.none().noconvert(), "indices"_a.none().noconvert(), "n_features"_a)
+      .def("scores",
+           [](const RowArrays& self, Vector w, Output out, int threads) {
+             const std::size_t columns = columns_of(nb::ndarray<>(w));
+             nb::gil_scoped_release release;
+             self.with_rows([&](auto rows) { scores(rows, w.data(), columns, out.data(), threads); });
+           },
+           "w"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("transposed",
+           [](const RowArrays& self, Vector u, Output out, int threads) {
+             const std::size_t columns = columns_of(nb::ndarray<>(u));
+             nb::gil_scoped_release release;
+             self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
+           },
+           "u"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("squared_norms",
+           [](const RowArrays& self, Output out, int threads) {
+             nb::gil_scoped_release release;
+             self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
+           },
+           "out"_a.noconvert(), "threads"_a = 0)
+      .def("first_flaw",
+           [](const RowArrays& self, bool finite, int threads) {
+             nb::gil_scoped_release release;
+             return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), finite, threads); });
+           },
+           "finite"_a, "threads"_a = 0)
+      .def("gather",
+           [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr,
+              std::optional<Writable> out_indices, Writable out_values, int threads) {
+             nb::gil_scoped_release release;
+             self.with_rows([&](auto rows) {
+               gather(rows, picked.data(), picked.size(), out_indptr ? out_indptr->data() : nullptr,
+                      out_indices ? out_indices->data() : nullptr, out_values.data(), threads);
+             });
+           },
+           "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(), "threads"_a = 0);
+}
+
+}  // namespace beeline

@@ -1,0 +1,119 @@
+// A run of rows, CSR or dense, behind one set of verbs: every kernel is written once, as a template over `Rows`.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+
+#include "simd.h"
+
+namespace beeline {
+
+namespace nb = nanobind;
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
+// Positions are absolute: row i holds indices[indptr[i] … indptr[i+1]), also when the run is a slice of a larger one.
+template <class Position, class Index, class Value>
+struct CsrRows {
+  const Position* indptr;
+  const Index* indices;
+  const Value* values;
+  std::size_t n_rows;
+  std::size_t n_features;
+
+  std::size_t work() const { return static_cast<std::size_t>(indptr[n_rows] - indptr[0]) + n_rows; }
+
+  double dot(std::size_t i, const double* w) const {
+    // Two sums: the additions of one chain would wait for each other.
+    double even = 0, odd = 0;
+    std::size_t p = indptr[i];
+    const std::size_t end = indptr[i + 1];
+    for (; p + 1 < end; p += 2) {
+      even += static_cast<double>(values[p]) * w[indices[p]];
+      odd += static_cast<double>(values[p + 1]) * w[indices[p + 1]];
+    }
+    if (p < end) even += static_cast<double>(values[p]) * w[indices[p]];
+    return even + odd;
+  }
+
+  void axpy(std::size_t i, double scale, double* out) const {
+    for (std::size_t p = indptr[i], end = indptr[i + 1]; p < end; ++p)
+      out[indices[p]] += scale * static_cast<double>(values[p]);
+  }
+
+  double squared_norm(std::size_t i) const {
+    return dense_norm(values + indptr[i], static_cast<std::size_t>(indptr[i + 1] - indptr[i]));
+  }
+
+  // visit(feature, value) for every stored entry of row i.
+  template <class Visit>
+  void each(std::size_t i, Visit visit) const {
+    for (std::size_t p = indptr[i], end = indptr[i + 1]; p < end; ++p)
+      visit(static_cast<std::size_t>(indices[p]), static_cast<double>(values[p]));
+  }
+};
+
+template <class Value>
+struct DenseRows {
+  const Value* values;
+  std::size_t n_rows;
+  std::size_t n_features;
+
+  std::size_t work() const { return n_rows * n_features; }
+  const Value* row(std::size_t i) const { return values + i * n_features; }
+  double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, n_features); }
+  void axpy(std::size_t i, double scale, double* out) const { dense_axpy(scale, row(i), out, n_features); }
+  double squared_norm(std::size_t i) const { return dense_norm(row(i), n_features); }
+
+  template <class Visit>
+  void each(std::size_t i, Visit visit) const {
+    for (std::size_t j = 0; j < n_features; ++j) visit(j, static_cast<double>(row(i)[j]));
+  }
+};
+
+template <class Visit>
+auto with_float(const Array& a, Visit visit) {
+  if (a.dtype() == nb::dtype<float>()) return visit(static_cast<const float*>(a.data()));
+  if (a.dtype() == nb::dtype<double>()) return visit(static_cast<const double*>(a.data()));
+  throw std::invalid_argument("values must be float32 or float64");
+}
+
+template <class Visit>
+auto with_int(const Array& a, Visit visit) {
+  if (a.dtype() == nb::dtype<std::int32_t>()) return visit(static_cast<const std::int32_t*>(a.data()));
+  if (a.dtype() == nb::dtype<std::int64_t>()) return visit(static_cast<const std::int64_t*>(a.data()));
+  throw std::invalid_argument("indices must be int32 or int64");
+}
+
+// What Python passes for a run of rows: (values, indptr, indices, n_features), the middle two None when dense.
+struct RowArrays {
+  Array values;
+  std::optional<Array> indptr, indices;
+  std::size_t n_features;
+
+  std::size_t n_rows() const { return indptr ? indptr->shape(0) - 1 : values.shape(0); }
+
+  // visit(rows) with the concrete type of the rows.
+  template <class Visit>
+  auto with_rows(Visit visit) const {
+    return with_float(values, [&](auto* value) {
+      using Value = std::remove_const_t<std::remove_pointer_t<decltype(value)>>;
+      if (!indptr) return visit(DenseRows<Value>{value, values.shape(0), n_features});
+      return with_int(*indptr, [&](auto* position) {
+        return with_int(*indices, [&](auto* index) {
+          using Position = std::remove_const_t<std::remove_pointer_t<decltype(position)>>;
+          using Index = std::remove_const_t<std::remove_pointer_t<decltype(index)>>;
+          return visit(CsrRows<Position, Index, Value>{position, index, value, n_rows(), n_features});
+        });
+      });
+    });
+  }
+};
+
+}  // namespace beeline

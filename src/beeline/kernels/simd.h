@@ -1,0 +1,24 @@
+// Dense inner loops, compiled for several instruction sets; the loader picks the best one that the processor has.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(BEELINE_NO_CLONES)
+#define BEELINE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define BEELINE_CLONES
+#endif
+
+namespace beeline {
+
+// Σ a_j b_j in float64.
+double dense_dot(const float* a, const double* b, std::size_t n);
+double dense_dot(const double* a, const double* b, std::size_t n);
+// Σ a_j² in float64.
+double dense_norm(const float* a, std::size_t n);
+double dense_norm(const double* a, std::size_t n);
+// out += scale · a.
+void dense_axpy(double scale, const float* a, double* out, std::size_t n);
+void dense_axpy(double scale, const double* a, double* out, std::size_t n);
+
+}  // namespace beeline

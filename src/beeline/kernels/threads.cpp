@@ -1,0 +1,144 @@
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace beeline {
+namespace {
+
+int default_threads() {
+  if (const char* text = std::getenv("BEELINE_NUM_THREADS")) {
+    const int n = std::atoi(text);
+    if (n > 0) return n;
+  }
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::atomic<int> chosen_threads{0};
+
+struct Job {
+  Job(std::size_t n, const std::function<void(std::size_t)>& f, int helpers) : n_tasks(n), task(f), seats(helpers) {}
+
+  const std::size_t n_tasks;
+  const std::function<void(std::size_t)>& task;
+  int seats;  // how many pool threads may still join (guarded by the pool's mutex)
+  std::atomic<std::size_t> next{0};
+  int working = 0;  // pool threads inside work() (guarded by the pool's mutex)
+  std::exception_ptr error;
+  std::mutex error_mutex;
+
+  void work() {
+    for (std::size_t i; (i = next.fetch_add(1)) < n_tasks;) {
+      try {
+        task(i);
+      } catch (...) {
+        next.store(n_tasks);
+        std::lock_guard<std::mutex> lock(error_mutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+  }
+};
+
+class Pool {
+ public:
+  void run(Job& job) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      grow(job.seats);
+      jobs_.push_back(&job);
+    }
+    wake_.notify_all();
+    job.work();
+    std::unique_lock<std::mutex> lock(mutex_);
+    jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+    done_.wait(lock, [&] { return job.working == 0; });
+  }
+
+ private:
+  void grow(int wanted) {
+    while (static_cast<int>(workers_.size()) < wanted) {
+      workers_.emplace_back([this] { serve(); });
+      workers_.back().detach();
+    }
+  }
+
+  Job* next_job() {
+    for (Job* job : jobs_)
+      if (job->seats > 0 && job->next.load() < job->n_tasks) return job;
+    return nullptr;
+  }
+
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      Job* job = nullptr;
+      wake_.wait(lock, [&] { return (job = next_job()) != nullptr; });
+      --job->seats;
+      ++job->working;
+      lock.unlock();
+      job->work();
+      lock.lock();
+      ++job->seats;
+      if (--job->working == 0) done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::deque<Job*> jobs_;
+  std::vector<std::thread> workers_;
+};
+
+// The pool is never destroyed: its threads sleep until the process ends. A forked child has none of its parent's
+// threads and possibly a locked mutex, so it starts a pool of its own.
+Pool* pool = nullptr;
+std::once_flag* pool_once = new std::once_flag;
+
+Pool& the_pool() {
+  std::call_once(*pool_once, [] {
+    pool = new Pool;
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { pool_once = new std::once_flag; });
+    (void)registered;
+  });
+  return *pool;
+}
+
+}  // namespace
+
+int num_threads() {
+  const int n = chosen_threads.load();
+  if (n > 0) return n;
+  const int fallback = default_threads();
+  chosen_threads.store(fallback);
+  return fallback;
+}
+
+void set_num_threads(int n) { chosen_threads.store(n); }
+
+void parallel_for(std::size_t n_tasks, const std::function<void(std::size_t)>& task, int threads) {
+  const std::size_t limit = threads > 0 ? threads : num_threads();
+  const int helpers = static_cast<int>(std::min(limit, n_tasks)) - 1;
+  Job job(n_tasks, task, std::max(helpers, 0));
+  if (helpers <= 0) {
+    job.work();
+  } else {
+    the_pool().run(job);
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace beeline
