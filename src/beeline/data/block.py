@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -126,38 +126,38 @@ class Block:
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view."""
         start, stop, _ = slice(start, stop).indices(self.n_rows)
-        stop = max(start, stop)
-        labels = self.labels
-        beside = {
-            "labels": labels.rows(start, stop) if isinstance(labels, LabelSets) else _take(labels, slice(start, stop)),
-            "weights": _take(self.weights, slice(start, stop)),
-            "queries": _take(self.queries, slice(start, stop)),
-        }
+        picked = slice(start, max(start, stop))
         if self.indptr is None:
-            return replace(self, values=self.values[start:stop], **beside)
-        return replace(self, indptr=self.indptr[start : stop + 1], **beside)
+            return self._with(picked, self.values[picked], None, None)
+        return self._with(picked, self.values, self.indptr[start : picked.stop + 1], self.indices)
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""
         picked = np.ascontiguousarray(picked, dtype=np.int64)
         if len(picked) and (picked.min() < 0 or picked.max() >= self.n_rows):
             raise DataError(f"row numbers must lie between 0 and {self.n_rows - 1}")
-        labels = self.labels
-        beside = {
-            "labels": labels.gather(picked) if isinstance(labels, LabelSets) else _take(labels, picked),
-            "weights": _take(self.weights, picked),
-            "queries": _take(self.queries, picked),
-        }
         if self.indptr is None or self.indices is None:
             values = np.empty((len(picked), self.n_features), self.values.dtype)
             self._arrays.gather(picked, None, None, values, threads)
-            return replace(self, values=values, **beside)
+            return self._with(picked, values, None, None)
         indptr = np.zeros(len(picked) + 1, np.int64)
-        np.cumsum(np.diff(self.indptr)[picked], out=indptr[1:])
+        np.cumsum((self.indptr[1:] - self.indptr[:-1])[picked], out=indptr[1:])
         indices = np.empty(indptr[-1], self.indices.dtype)
-        values = np.empty(indptr[-1], self.values.dtype)
-        self._arrays.gather(picked, indptr, indices, values, threads)
-        return replace(self, values=values, indptr=indptr, indices=indices, **beside)
+        entries = np.empty(indptr[-1], self.values.dtype)
+        self._arrays.gather(picked, indptr, indices, entries, threads)
+        return self._with(picked, entries, indptr, indices)
+
+    def _with(self, picked: slice | Ints, values: AnyArray, indptr: AnyArray | None, indices: AnyArray | None) -> Block:
+        """Other rows, with what goes with the picked ones."""
+        return Block(
+            values,
+            self.n_features,
+            indptr,
+            indices,
+            labels=None if self.labels is None else self.labels[picked],
+            weights=None if self.weights is None else self.weights[picked],
+            queries=None if self.queries is None else self.queries[picked],
+        )
 
     def checked(self, *, finite: bool = True) -> Block:
         """This block, after a look at every entry; raises `DataError` with the first bad row."""
@@ -192,10 +192,6 @@ class Block:
         return v
 
 
-def _take(column: AnyArray | None, picked: slice | Ints) -> AnyArray | None:
-    return None if column is None else column[picked]
-
-
 def concatenate(blocks: list[Block]) -> Block:
     """One block of all rows, in order.
 
@@ -205,42 +201,64 @@ def concatenate(blocks: list[Block]) -> Block:
         raise DataError("there is no block to concatenate")
     if len(blocks) == 1:
         return blocks.pop()
-    first = blocks[0]
-    n_rows, nnz = sum(b.n_rows for b in blocks), sum(b.nnz for b in blocks)
-    n_features = max(b.n_features for b in blocks)
-    beside = {name: _joined([getattr(b, name) for b in blocks], name) for name in ("labels", "weights", "queries")}
-    if not first.is_sparse:
-        values = np.empty((n_rows, n_features), first.values.dtype)
-        row = 0
-        while blocks:
-            block = blocks.pop(0)
-            values[row : row + block.n_rows] = block.values
-            row += block.n_rows
-        return Block(values, n_features, **beside)
+    labels: list[Labels] = _all_or_none([b.labels for b in blocks], "labels")
+    weights = _all_or_none([b.weights for b in blocks], "weights")
+    queries = _all_or_none([b.queries for b in blocks], "query ids")
+    join = _concatenate_sparse if blocks[0].is_sparse else _concatenate_dense
+    return replace(
+        join(blocks),
+        labels=_joined_labels(labels) if labels else None,
+        weights=np.concatenate(weights) if weights else None,
+        queries=np.concatenate(queries) if queries else None,
+    )
+
+
+def _concatenate_dense(blocks: list[Block]) -> Block:
+    n_rows, n_features = sum(b.n_rows for b in blocks), blocks[0].n_features
+    values = np.empty((n_rows, n_features), blocks[0].values.dtype)
+    row = 0
+    while blocks:
+        block = blocks.pop(0)
+        values[row : row + block.n_rows] = block.values
+        row += block.n_rows
+    return Block(values, n_features)
+
+
+def _concatenate_sparse(blocks: list[Block]) -> Block:
+    n_rows, nnz, n_features = (
+        sum(b.n_rows for b in blocks),
+        sum(b.nnz for b in blocks),
+        max(b.n_features for b in blocks),
+    )
     indptr = np.zeros(n_rows + 1, np.int64)
     indices = np.empty(nnz, np.result_type(*{b.indices.dtype for b in blocks if b.indices is not None}))
-    values = np.empty(nnz, first.values.dtype)
+    values = np.empty(nnz, blocks[0].values.dtype)
     row = entry = 0
     while blocks:
         block = blocks.pop(0)
-        assert block.indptr is not None and block.indices is not None
+        if block.indptr is None or block.indices is None:
+            raise DataError("some blocks are sparse and some are dense")
         start, stop = int(block.indptr[0]), int(block.indptr[-1])
         indptr[row + 1 : row + 1 + block.n_rows] = block.indptr[1:].astype(np.int64) + (entry - start)
         indices[entry : entry + stop - start] = block.indices[start:stop]
         values[entry : entry + stop - start] = block.values[start:stop]
         row, entry = row + block.n_rows, entry + stop - start
-    return Block(values, n_features, indptr, indices, **beside)
+    return Block(values, n_features, indptr, indices)
 
 
-def _joined(columns: list[Labels | Ints | None], name: str) -> Labels | AnyArray | None:
+Column = TypeVar("Column")
+
+
+def _all_or_none(columns: list[Column | None], name: str) -> list[Column]:
     present = [c for c in columns if c is not None]
-    if not present:
-        return None
-    if len(present) < len(columns):
+    if present and len(present) < len(columns):
         raise DataError(f"some blocks have {name} and some have none")
-    sets = [c for c in present if isinstance(c, LabelSets)]
-    if not sets:
-        return np.concatenate(present)
-    if len(sets) < len(present):
+    return present
+
+
+def _joined_labels(columns: list[Labels]) -> Labels:
+    sets = [c for c in columns if isinstance(c, LabelSets)]
+    singles = [c for c in columns if not isinstance(c, LabelSets)]
+    if sets and singles:
         raise DataError("some blocks have label sets and some have single labels")
-    return LabelSets.concatenate(sets)
+    return LabelSets.concatenate(sets) if sets else np.concatenate(singles)

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from beeline.data.block import Block, Labels
 from beeline._types import AnyArray, Floats, Ints
+from beeline.data.block import Block, Labels
 
 if TYPE_CHECKING:
     from beeline.data.recipe import Recipe

@@ -29,16 +29,15 @@ class LabelSets:
         for start, stop in zip(self.indptr[:-1], self.indptr[1:], strict=True):
             yield self.values[start:stop]
 
-    def rows(self, start: int, stop: int) -> LabelSets:
-        """Rows start … stop−1, as a view."""
-        return LabelSets(self.indptr[start : stop + 1], self.values)
-
-    def gather(self, picked: Ints) -> LabelSets:
-        """The picked rows, as a copy."""
+    def __getitem__(self, picked: slice | Ints) -> LabelSets:
+        """The picked rows: a view for a range, a copy for row numbers."""
+        if isinstance(picked, slice):
+            start, stop, _ = picked.indices(len(self))
+            return LabelSets(self.indptr[start : max(start, stop) + 1], self.values)
         counts = np.diff(self.indptr)[picked]
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        indptr = _positions(counts)
         within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)
-        return LabelSets(indptr, self.values[np.repeat(self.indptr[picked], counts) + within])
+        return LabelSets(indptr, self.values[np.repeat(self.indptr[:-1][picked], counts) + within])
 
     def stored(self) -> Floats:
         """All labels of all rows, one after the other."""
@@ -48,5 +47,10 @@ class LabelSets:
     def concatenate(parts: list[LabelSets]) -> LabelSets:
         """The rows of all parts, in order."""
         counts = np.concatenate([np.diff(part.indptr) for part in parts])
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return LabelSets(indptr, np.concatenate([part.stored() for part in parts]))
+        return LabelSets(_positions(counts), np.concatenate([part.stored() for part in parts]))
+
+
+def _positions(counts: Ints) -> Ints:
+    positions = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=positions[1:])
+    return positions

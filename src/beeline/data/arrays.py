@@ -1,0 +1,123 @@
+"""NumPy arrays and SciPy matrices as data sets; nothing is copied when the layout already fits."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats, Ints
+from beeline.data.block import Block, Labels
+from beeline.data.dataset import ArrayDataset
+from beeline.data.labels import LabelSets
+from beeline.exceptions import DataError, LabelError
+
+__all__ = ["from_arrays", "is_array"]
+
+
+def is_array(X: object) -> bool:
+    """Whether X is a NumPy array or a SciPy sparse matrix or array."""
+    return isinstance(X, np.ndarray) or _is_sparse(X)
+
+
+def _is_sparse(X: object) -> bool:
+    # Whoever passes a sparse matrix has imported SciPy: no need to import it to find out.
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def from_arrays(
+    X: Any,  # noqa: ANN401 — SciPy is not typed
+    y: AnyArray | LabelSets | None = None,
+    *,
+    weights: AnyArray | None = None,
+    queries: AnyArray | None = None,
+    allow_nonfinite: bool = False,
+) -> ArrayDataset:
+    """A data set over arrays that are already in memory.
+
+    The arrays are used as they are, without a copy, when X is float32 or float64 and either a NumPy array with
+    contiguous rows or CSR with sorted indices; otherwise the part that does not fit is converted. The caller's
+    arrays are never changed.
+
+    Parameters
+    ----------
+    X
+        A two-dimensional NumPy array, or a SciPy sparse matrix or array of any format.
+    y
+        A number a row, or label sets.
+    weights, queries
+        A weight and a query id a row.
+    """
+    block = _sparse_block(X) if _is_sparse(X) else _dense_block(X)
+    beside = Block(
+        block.values,
+        block.n_features,
+        block.indptr,
+        block.indices,
+        labels=None if y is None else _labels(y),
+        weights=None if weights is None else _weights(weights),
+        queries=None if queries is None else _queries(queries),
+    )
+    return ArrayDataset(beside.checked(finite=not allow_nonfinite))
+
+
+def _dense_block(X: AnyArray) -> Block:
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("a masked array hides values; fill it first, with X.filled(0) for example")
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise DataError(f"X must have rows and columns, not shape {values.shape}")
+    return Block(np.ascontiguousarray(_as_float(values, "X")), values.shape[1])
+
+
+def _sparse_block(X: Any) -> Block:  # noqa: ANN401
+    if len(X.shape) != 2:
+        raise DataError(f"X must have rows and columns, not shape {X.shape}")
+    csr = X.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy() if csr is X or np.shares_memory(csr.indices, getattr(X, "indices", None)) else csr
+        csr.sum_duplicates()
+    values = np.ascontiguousarray(_as_float(csr.data, "X"))
+    return Block(values, csr.shape[1], np.ascontiguousarray(csr.indptr), np.ascontiguousarray(csr.indices))
+
+
+def _as_float(values: AnyArray, name: str) -> AnyArray:
+    """The same array when it is float32 or float64 in native byte order, else a converted copy."""
+    if values.dtype in (np.float32, np.float64):
+        return values.astype(values.dtype.newbyteorder("="), copy=False)
+    if values.dtype.kind not in "biufO":
+        raise DataError(f"{name} holds {values.dtype}, not numbers")
+    try:
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds something that is not a number: {error}") from error
+
+
+def _labels(y: AnyArray | LabelSets) -> Labels:
+    return y if isinstance(y, LabelSets) else _floats(y, "labels", LabelError)
+
+
+def _weights(weights: AnyArray) -> Floats:
+    values = _floats(weights, "weights", DataError)
+    if len(values) and values.min() < 0:
+        raise DataError(f"weights must not be negative; the one of row {int(values.argmin())} is {values.min()}")
+    return values
+
+
+def _floats(column: AnyArray, name: str, error: type[DataError]) -> Floats:
+    values = np.asarray(column)
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise error(f"{name} must be one number a row, not {values.dtype} of shape {values.shape}")
+    floats = np.ascontiguousarray(values, dtype=np.float64)
+    if not np.isfinite(floats).all():
+        raise error(f"{name} must be finite; the one of row {int(np.argmin(np.isfinite(floats)))} is not")
+    return floats
+
+
+def _queries(queries: AnyArray) -> Ints:
+    values = np.asarray(queries)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise DataError(f"query ids must be one whole number a row, not {values.dtype} of shape {values.shape}")
+    return np.ascontiguousarray(values, dtype=np.int64)

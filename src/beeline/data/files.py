@@ -1,0 +1,267 @@
+"""Finding, recognising and opening files: local or remote, plain or compressed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from beeline.exceptions import DataError, FormatError, SourceError
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+
+__all__ = ["ByteStream", "SourceFile", "detect_format", "find_files", "open_random", "open_stream", "reading"]
+
+Compression = Literal["none", "gzip", "bz2", "zstd"]
+FileFormat = Literal["libsvm", "csv", "parquet", "arrow", "npz"]
+PathLike = str | os.PathLike[str]
+
+_COMPRESSIONS: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC: dict[bytes, FileFormat] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "npz"}
+_ENDINGS: dict[str, FileFormat] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npz": "npz",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+}
+_COMPRESSED_ENDINGS = {".gz", ".bz2", ".zst", ".zstd"}
+_URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_LIBSVM_LINE = re.compile(rb"\s*([^\s:,]+(,[^\s:,]+)*)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
+
+
+class ByteStream(Protocol):
+    """What `open_stream` gives: bytes in order."""
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` more bytes; empty at the end."""
+
+    def close(self) -> None:
+        """Give back what the stream holds."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a source.
+
+    Attributes
+    ----------
+    name
+        What to call it in messages: as the user wrote it.
+    path
+        Where its file system finds it.
+    size
+        Bytes on disk, None where the file system cannot tell.
+    compression
+        Found by its first bytes, whatever its name says.
+    filesystem
+        The pyarrow file system that holds it, None for a local file.
+    """
+
+    name: str
+    path: str
+    size: int | None
+    compression: Compression
+    filesystem: pyarrow.fs.FileSystem | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is local and not compressed, so that parts of it can be read by a descriptor."""
+        return self.filesystem is None and self.compression == "none"
+
+    @property
+    def ending(self) -> str:
+        """The last part of its name that tells the format, such as `.csv` in `a.csv.gz`."""
+        suffixes = [s.lower() for s in Path(self.path).suffixes]
+        while suffixes and suffixes[-1] in _COMPRESSED_ENDINGS:
+            suffixes.pop()
+        return suffixes[-1] if suffixes else ""
+
+
+def find_files(source: PathLike | Sequence[PathLike]) -> list[SourceFile]:
+    """Return every file of a source, in a fixed order.
+
+    Parameters
+    ----------
+    source
+        A path or URI (`s3://`, `gs://`, `hdfs://`, `file://`), or several. A folder stands for the files directly
+        or further below it, sorted by name; names that begin with `.` or `_` are passed over.
+    """
+    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if not several:
+        raise SourceError("no file was given")
+    return [file for item in several for file in _find(os.fspath(item))]
+
+
+def _find(name: str) -> list[SourceFile]:
+    if _URI.match(name):
+        return list(_find_remote(name))
+    path = Path(name)
+    if path.is_dir():
+        paths = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path).parts))
+        if not paths:
+            raise SourceError(f"{name}: the folder holds no file")
+    elif path.exists():
+        paths = [path]
+    else:
+        raise SourceError(f"{name}: no such file or folder")
+    return [_local(p) for p in paths]
+
+
+def _hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith((".", "_")) for part in parts)
+
+
+def _local(path: Path) -> SourceFile:
+    with reading(str(path)), path.open("rb", buffering=0) as file:
+        head = file.read(8) if path.is_file() else b""
+        size = path.stat().st_size if path.is_file() else None
+    return SourceFile(str(path), str(path), size, _compression(head))
+
+
+def _find_remote(uri: str) -> Iterator[SourceFile]:
+    from pyarrow import fs
+
+    with reading(uri):
+        filesystem, path = fs.FileSystem.from_uri(uri)
+        found = filesystem.get_file_info(path)
+        if found.type == fs.FileType.NotFound:
+            raise SourceError(f"{uri}: no such file or folder")
+        infos = [found]
+        if found.type == fs.FileType.Directory:
+            below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+            kept = [i for i in below if i.type == fs.FileType.File and not _hidden(Path(i.path[len(path) :]).parts[1:])]
+            infos = sorted(kept, key=lambda info: str(info.path))
+            if not infos:
+                raise SourceError(f"{uri}: the folder holds no file")
+        scheme = uri.split("://", maxsplit=1)[0]
+        if isinstance(filesystem, fs.LocalFileSystem):
+            yield from (_local(Path(info.path)) for info in infos)
+            return
+        for info in infos:
+            with filesystem.open_input_stream(info.path, compression=None) as stream:
+                head = stream.read(8)
+            yield SourceFile(f"{scheme}://{info.path}", info.path, info.size, _compression(head), filesystem)
+
+
+def _compression(head: bytes) -> Compression:
+    return next((kind for magic, kind in _COMPRESSIONS.items() if head.startswith(magic)), "none")
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn an operating system's or pyarrow's error into a `SourceError` that names the file."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise SourceError(f"{name}: cannot be read: {reason}") from error
+    except ValueError as error:
+        if type(error).__module__.startswith("pyarrow"):
+            raise SourceError(f"{name}: cannot be read: {str(error).splitlines()[0]}") from error
+        raise
+
+
+class _Stream:
+    """Decompressed bytes of a file, that tells how many bytes it has consumed on disk."""
+
+    def __init__(self, file: SourceFile, on_read: Callable[[int], None] | None) -> None:
+        self._name = file.name
+        self._on_read = on_read
+        self._told = 0
+        with reading(file.name):
+            self._raw, self._stream = _open(file)
+
+    def read(self, size: int) -> bytes:
+        with reading(self._name):
+            piece: bytes = self._stream.read(size)
+            consumed = int(self._raw.tell()) if self._on_read else 0
+        if self._on_read and consumed > self._told:
+            self._on_read(consumed - self._told)
+            self._told = consumed
+        return piece
+
+    def close(self) -> None:
+        self._stream.close()
+        self._raw.close()
+
+
+def _open(file: SourceFile) -> tuple[Any, Any]:
+    """(bytes as they lie on disk, bytes as they are meant): the same object when nothing is compressed."""
+    if file.is_plain:
+        raw: Any = Path(file.path).open("rb", buffering=0)  # noqa: SIM115
+        return raw, raw
+    import pyarrow
+
+    if file.filesystem is None:
+        raw = pyarrow.OSFile(file.path)
+    else:
+        raw = file.filesystem.open_input_stream(file.path, compression=None)
+    if file.compression == "none":
+        return raw, raw
+    return raw, pyarrow.CompressedInputStream(raw, file.compression)
+
+
+def open_stream(file: SourceFile, on_read: Callable[[int], None] | None = None) -> ByteStream:
+    """Open a file for reading from start to end, decompressed.
+
+    Parameters
+    ----------
+    on_read
+        Is called with the number of bytes consumed on disk after each read.
+    """
+    return _Stream(file, on_read)
+
+
+def open_random(file: SourceFile) -> Any:  # noqa: ANN401 — pyarrow is not typed
+    """Open a file for reading anywhere, as formats with a footer need; a pyarrow `NativeFile`."""
+    if file.compression != "none":
+        raise DataError(f"{file.name}: {file.compression} over a format that needs random access; decompress it first")
+    import pyarrow
+
+    with reading(file.name):
+        return pyarrow.OSFile(file.path) if file.filesystem is None else file.filesystem.open_input_file(file.path)
+
+
+def detect_format(file: SourceFile) -> FileFormat:
+    """Tell a file's format by its first bytes, then by its name, then by the look of its first lines."""
+    stream = open_stream(file)
+    try:
+        head = stream.read(1 << 16)
+    finally:
+        stream.close()
+    for magic, known in _MAGIC.items():
+        if head.startswith(magic):
+            return known
+    if file.ending in _ENDINGS:
+        return _ENDINGS[file.ending]
+    if head.startswith(b"\xff\xff\xff\xff"):  # the continuation mark of an Arrow IPC stream
+        return "arrow"
+    return _guess_text(file, head)
+
+
+def _guess_text(file: SourceFile, head: bytes) -> FileFormat:
+    # The last line may be cut off by the end of the look.
+    lines = head.splitlines()[: -1 if len(head) == 1 << 16 else None][:100]
+    lines = [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
+    if not lines or b"\0" in head:
+        raise FormatError("the format cannot be told from the content; say it with format=", file=file.name)
+    if any(re.search(rb"\s\d+:", b" " + line) for line in lines) and all(map(_LIBSVM_LINE.fullmatch, lines)):
+        return "libsvm"
+    if re.search(rb"[,;\t|]", lines[0]):
+        return "csv"
+    raise FormatError("the format cannot be told from the content; say it with format=", file=file.name)
