@@ -8,9 +8,22 @@ from __future__ import annotations
 
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
-from beeline.kernels._kernels import RowArrays, num_threads
+from beeline.kernels._kernels import (
+    RowArrays,
+    add_statistics,
+    num_threads,
+    scale_features,
+    scale_to_unit_norm,
+)
 
-__all__ = ["RowArrays", "num_threads", "set_num_threads"]
+__all__ = [
+    "RowArrays",
+    "add_statistics",
+    "num_threads",
+    "scale_features",
+    "scale_to_unit_norm",
+    "set_num_threads",
+]
 
 
 def set_num_threads(n: int) -> None:

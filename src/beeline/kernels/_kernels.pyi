@@ -22,3 +22,21 @@ class RowArrays:
         out_values: AnyArray,
         threads: int = 0,
     ) -> None: ...
+
+def add_statistics(
+    rows: RowArrays,
+    count: NDArray[int64],
+    mean: NDArray[float64],
+    spread: NDArray[float64],
+    low: NDArray[float64],
+    high: NDArray[float64],
+    threads: int = 0,
+) -> None: ...
+def scale_features(
+    rows: RowArrays,
+    shift: NDArray[float64] | None,
+    factor: NDArray[float64],
+    out: AnyArray,
+    threads: int = 0,
+) -> None: ...
+def scale_to_unit_norm(rows: RowArrays, out: AnyArray, threads: int = 0) -> None: ...

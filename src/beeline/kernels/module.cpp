@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 namespace beeline {
 void bind_rows(nb::module_& m);
+void bind_scaling(nb::module_& m);
 }  // namespace beeline
 
 NB_MODULE(_kernels, m) {
@@ -14,4 +15,5 @@ NB_MODULE(_kernels, m) {
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
   beeline::bind_rows(m);
+  beeline::bind_scaling(m);
 }
