@@ -70,14 +70,10 @@ def test_any_cut_and_layout_learns_what_the_twin_says(kind, X, cut, data):
 def test_variance_survives_a_huge_offset():
     X = 1e9 + np.random.default_rng(0).normal(size=(5000, 2))
     scaling = learn("standard", [dense(X[:100]), dense(X[100:])], 2)
-    np.testing.assert_allclose(
-        1 / scaling.factor, X.astype(np.longdouble).std(axis=0).astype(float), rtol=1e-7
-    )
+    np.testing.assert_allclose(1 / scaling.factor, X.astype(np.longdouble).std(axis=0).astype(float), rtol=1e-7)
     stored = np.vstack([X, np.zeros((1, 2))])
     scaling = learn("standard", [sparse(stored)], 2)
-    np.testing.assert_allclose(
-        1 / scaling.factor, stored.astype(np.longdouble).std(axis=0).astype(float), rtol=1e-9
-    )
+    np.testing.assert_allclose(1 / scaling.factor, stored.astype(np.longdouble).std(axis=0).astype(float), rtol=1e-9)
 
 
 @pytest.mark.parametrize("make", [dense, sparse])
@@ -182,7 +178,7 @@ def test_unit_norm_of_extreme_rows():
 def test_what_cannot_be_learned_is_said():
     with pytest.raises(DataError, match="from no rows"):
         ScalingLearner("standard").finish(3)
-    with pytest.raises(DataError, match="feature 1 .*NaN"):
+    with pytest.raises(DataError, match=r"feature 1 .*NaN"):
         learn("minmax", [dense(np.array([[1.0, np.nan], [2.0, 1.0]]))], 2)
     scaling = learn("maxabs", [dense(np.ones((2, 2)))], 2)
     with pytest.raises(DataError, match="3 features but the scaling was learned on 2"):

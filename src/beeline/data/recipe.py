@@ -90,9 +90,7 @@ class Column:
     @classmethod
     def from_json(cls, record: Any) -> Column:  # noqa: ANN401
         """The column that `to_json` wrote; anything else raises `DataError`."""
-        _check_fields(
-            record, {"name", "kind", "first", "categories", "fill", "width"}, "a column of a recipe"
-        )
+        _check_fields(record, {"name", "kind", "first", "categories", "fill", "width"}, "a column of a recipe")
         if record["fill"] is not None and type(record["fill"]) not in (int, float):
             raise DataError(f"column {record['name']!r} of a recipe must have a number as fill value")
         return cls(**{**record, "categories": _texts(record["categories"], "categories")})
@@ -146,9 +144,7 @@ class Recipe:
         at = 0
         for column in columns:
             if column.first != at:
-                raise DataError(
-                    f"column {column.name!r} of a recipe starts at feature {column.first}, not {at}"
-                )
+                raise DataError(f"column {column.name!r} of a recipe starts at feature {column.first}, not {at}")
             at += column.n_features
         if at != self.n_features:
             raise DataError(f"the columns of a recipe make {at} features, not {self.n_features}")
