@@ -1,0 +1,148 @@
+"""Blocks against a NumPy twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beeline import Block
+from beeline.data.block import concatenate
+from beeline.data.labels import LabelSets
+from beeline.exceptions import DataError
+
+LAYOUTS = [
+    (layout, value, position, index)
+    for layout in ("dense", "sparse")
+    for value in (np.float32, np.float64)
+    for position, index in ([(None, None)] if layout == "dense" else [(np.int32, np.int64), (np.int64, np.int32)])
+]
+
+
+def make_block(X, layout, value, position, index, **beside):
+    if layout == "dense":
+        return Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **beside)
+    csr = sp.csr_array(X.astype(value))
+    return Block(csr.data, X.shape[1], csr.indptr.astype(position), csr.indices.astype(index), **beside)
+
+
+@st.composite
+def matrices(draw):
+    shape = draw(st.integers(0, 40)), draw(st.integers(1, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    density = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    return np.float32(rng.normal(size=shape) * (rng.random(shape) < density)).astype(float), rng
+
+
+@pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
+@given(matrices(), st.sampled_from([1, 3, 9]))
+def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes):
+    X, rng = matrix
+    block = make_block(X, layout, value, position, index)
+    n, d = X.shape
+    for columns in ((), (classes,)):
+        w, u = rng.normal(size=(d, *columns)), rng.normal(size=(n, *columns))
+        np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(block.transposed(u), X.T @ u, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(block.squared_norms(), (X**2).sum(axis=1), rtol=1e-12)
+    assert block.nnz == (n * d if layout == "dense" else np.count_nonzero(X))
+    np.testing.assert_array_equal(block.to_dense(), X)
+    np.testing.assert_array_equal(block.to_scipy().toarray(), X)
+
+
+@pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
+@given(matrices(), st.data())
+def test_row_ranges_and_gathered_rows(layout, value, position, index, matrix, data):
+    X, rng = matrix
+    n, d = X.shape
+    sets = LabelSets(np.arange(n + 1) * 2, rng.normal(size=2 * n))
+    beside = {"weights": rng.random(n), "queries": np.arange(n) // 3}
+    block = make_block(X, layout, value, position, index, labels=sets, **beside)
+    start = data.draw(st.integers(0, n))
+    stop = data.draw(st.integers(0, n + 3))
+    part = block.rows(start, stop)
+    np.testing.assert_array_equal(part.to_dense(), X[start:stop])
+    assert part.values.size == 0 or np.shares_memory(part.values, block.values)
+    u = rng.normal(size=part.n_rows)
+    np.testing.assert_allclose(part.transposed(u), X[start:stop].T @ u, rtol=1e-12, atol=1e-12)
+    picked = rng.integers(0, max(part.n_rows, 1), size=7 if part.n_rows else 0)
+    chosen = part.gather(picked)
+    np.testing.assert_array_equal(chosen.to_dense(), X[start:stop][picked])
+    np.testing.assert_array_equal(chosen.weights, beside["weights"][start:stop][picked])
+    np.testing.assert_array_equal(chosen.queries, beside["queries"][start:stop][picked])
+    expected = sets.values.reshape(-1, 2)[start:stop][picked]
+    np.testing.assert_array_equal(np.array(list(chosen.labels)).reshape(-1, 2), expected)
+
+
+@pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
+@given(matrices(), st.lists(st.integers(0, 40), max_size=4))
+def test_concatenation_restores_the_whole(layout, value, position, index, matrix, cuts):
+    X, rng = matrix
+    n = len(X)
+    block = make_block(X, layout, value, position, index, labels=rng.normal(size=n), weights=rng.random(n))
+    edges = [0, *sorted(min(cut, n) for cut in cuts), n]
+    parts = [block.rows(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    whole = concatenate(parts)
+    assert not parts
+    np.testing.assert_array_equal(whole.to_dense(), X)
+    np.testing.assert_array_equal(whole.labels, block.labels)
+    np.testing.assert_array_equal(whole.weights, block.weights)
+    whole.checked()
+
+
+def test_concatenation_refuses_a_mixture():
+    dense, sparse = (make_block(np.eye(3), layout, np.float64, np.int64, np.int32) for layout in ("dense", "sparse"))
+    with pytest.raises(DataError, match="sparse and some are dense"):
+        concatenate([sparse, dense])
+    labelled = make_block(np.eye(3), "dense", np.float64, None, None, labels=np.ones(3))
+    with pytest.raises(DataError, match="some blocks have labels and some have none"):
+        concatenate([labelled, dense])
+
+
+def test_shapes_that_do_not_fit_are_named():
+    block = make_block(np.eye(3), "dense", np.float64, None, None)
+    with pytest.raises(DataError, match="w must have 3 rows"):
+        block.scores(np.ones(4))
+    with pytest.raises(DataError, match="u must have 3 rows"):
+        block.transposed(np.ones((2, 2)))
+    with pytest.raises(DataError, match="row numbers must lie between 0 and 2"):
+        block.gather(np.array([3]))
+    with pytest.raises(DataError, match="2 labels do not match 3 rows"):
+        Block(np.eye(3), 3, labels=np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"indices": np.array([0, 5], np.int32)}, "row 1 has a feature index"),
+        ({"indices": np.array([0, -1], np.int32)}, "row 1 has a feature index"),
+        ({"indptr": np.array([0, 2, 1])}, "row positions"),
+        ({"indptr": np.array([0, 1, 3])}, "row positions"),
+        ({"indptr": np.array([0, 0, 2]), "indices": np.array([1, 1], np.int32)}, "row 1 has feature indices"),
+        ({"values": np.array([1.0, np.nan])}, "row 1 has a value that is NaN"),
+        ({"values": np.array([np.inf, 1.0], np.float32)}, "row 0 has a value that is NaN"),
+    ],
+)
+def test_check_names_the_first_bad_row(change, message):
+    good = {"values": np.ones(2), "indptr": np.array([0, 1, 2]), "indices": np.array([0, 1], np.int32)}
+    Block(n_features=3, **good).checked()
+    with pytest.raises(DataError, match=message):
+        Block(n_features=3, **(good | change)).checked()
+
+
+def test_more_than_two_to_the_31_entries():
+    """Positions beyond int32: the arrays are zero pages that cost nothing until they are touched."""
+    nnz = 2**31 + 10
+    values, indices = np.zeros(nnz, np.float32), np.zeros(nnz, np.int32)
+    values[-3:] = [1, 2, 3]
+    indices[-3:] = [0, 4, 7]
+    indptr = np.array([0, nnz - 3, nnz], np.int64)
+    block = Block(values, 8, indptr, indices)
+    assert block.nnz == nnz
+    last = block.rows(1, 2)
+    assert last.scores(np.arange(8.0)).tolist() == [2 * 4 + 3 * 7]
+    assert last.transposed(np.array([2.0])).tolist() == [2, 0, 0, 0, 4, 0, 0, 6]
+    assert last.squared_norms().tolist() == [14]
+    assert last.gather(np.array([0, 0])).nnz == 6
