@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, get_args
 
 from beeline.exceptions import ParameterError
@@ -85,6 +86,12 @@ class ReadOptions:
                 raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
         if self.n_features is not None and self.n_features < 1:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
+
+    def refuse(self, names: Iterable[str], kind: str) -> None:
+        """Raise when one of the named options was given, because this kind of source cannot honour it."""
+        for field in fields(self):
+            if field.name in names and getattr(self, field.name) != field.default:
+                raise ParameterError(f"{field.name} has no meaning for {kind}; leave it out")
 
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
