@@ -13,6 +13,8 @@ The tree::
     │   └── StoreVersionError           written by a newer beeline
     └── MissingDependencyError (ImportError)   an optional package is needed
 
+    ConvergenceWarning (UserWarning)    a solver stopped before its tolerance
+
 Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
 it as one line and exits with code 1.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 __all__ = [
     "BeelineError",
+    "ConvergenceWarning",
     "CorruptStoreError",
     "DataError",
     "FormatError",
@@ -91,3 +94,7 @@ class StoreVersionError(StoreError):
 
 class MissingDependencyError(BeelineError, ImportError):
     """An optional package is needed and not installed."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its tolerance; the message says how far from the optimum, and what to change."""

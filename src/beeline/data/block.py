@@ -117,6 +117,19 @@ class Block:
         self._arrays.transposed(u, out, threads)
         return out
 
+    def curved_product(self, h: Floats, v: Floats, shift: float = 0.0, *, threads: int = 0) -> tuple[Floats, float]:
+        """Xᵀ diag(h) (Xv + shift) in one pass over the rows, and the sum of h_i (x_iᵀv + shift)."""
+        h, v = self._vector(h, self.n_rows, "h"), self._vector(v, self.n_features, "v")
+        out = np.empty(self.n_features)
+        total = self._arrays.curved_product(h, v, shift, out, threads)
+        return out, total
+
+    def gram(self, h: Floats, *, threads: int = 0) -> Floats:
+        """The lower triangle of Xᵀ diag(h) X; what lies above the diagonal is zero."""
+        out = np.empty((self.n_features, self.n_features))
+        self._arrays.gram(self._vector(h, self.n_rows, "h"), out, threads)
+        return out
+
     def squared_norms(self, *, threads: int = 0) -> Floats:
         """‖x_i‖² of every row."""
         out = np.empty(self.n_rows)

@@ -11,6 +11,8 @@ from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
     RowArrays,
     add_statistics,
+    loss_along,
+    loss_sum,
     num_threads,
     scale_features,
     scale_to_unit_norm,
@@ -19,6 +21,8 @@ from beeline.kernels._kernels import (
 __all__ = [
     "RowArrays",
     "add_statistics",
+    "loss_along",
+    "loss_sum",
     "num_threads",
     "scale_features",
     "scale_to_unit_norm",

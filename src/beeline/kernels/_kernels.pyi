@@ -5,6 +5,26 @@ from beeline._types import AnyArray
 
 def num_threads() -> int: ...
 def set_num_threads(n: int) -> None: ...
+def loss_sum(
+    name: str,
+    parameter: float,
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    slopes: NDArray[float64] | None,
+    curvatures: NDArray[float64] | None,
+    threads: int = 0,
+) -> float: ...
+def loss_along(
+    name: str,
+    parameter: float,
+    z: NDArray[float64],
+    dz: NDArray[float64],
+    t: float,
+    y: NDArray[float64],
+    c: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
 
 class RowArrays:
     def __init__(
@@ -12,6 +32,10 @@ class RowArrays:
     ) -> None: ...
     def scores(self, w: NDArray[float64], out: NDArray[float64], threads: int = 0) -> None: ...
     def transposed(self, u: NDArray[float64], out: NDArray[float64], threads: int = 0) -> None: ...
+    def curved_product(
+        self, h: NDArray[float64], v: NDArray[float64], shift: float, out: NDArray[float64], threads: int = 0
+    ) -> float: ...
+    def gram(self, h: NDArray[float64], out: NDArray[float64], threads: int = 0) -> None: ...
     def squared_norms(self, out: NDArray[float64], threads: int = 0) -> None: ...
     def first_flaw(self, finite: bool, threads: int = 0) -> tuple[int, int]: ...
     def gather(

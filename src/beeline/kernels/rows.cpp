@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -45,38 +46,54 @@ void scores(const Rows& rows, const double* w, std::size_t columns, double* out,
   }, threads);
 }
 
-template <class Rows>
-void add_transposed(const Rows& rows, Parts parts, std::size_t part, const double* u, std::size_t columns, double* out) {
-  for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
-    const double* scale = u + i * columns;
-    if (columns == 1) {
-      if (*scale != 0) rows.axpy(i, *scale, out);
-    } else {
-      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, scale, out + j * columns, columns); });
-    }
-  }
-}
-
 // Each part of the rows adds into a vector of its own; the vectors are added in order. Their number depends only on
-// the shape: at most 16, and so few that adding them up costs less than a quarter of the product.
-template <class Rows>
-void transposed(const Rows& rows, const double* u, std::size_t columns, double* out, int threads) {
+// the shape: at most 16, and so few that adding them up costs less than a quarter of the work and 64 MB of memory.
+// add(i, sum) adds row i into `sum` and returns a number; the numbers are summed too.
+template <class Rows, class Add>
+double sum_over_parts(const Rows& rows, std::size_t columns, double* out, int threads, Add add) {
   const std::size_t size = rows.n_features * columns;
   std::fill(out, out + size, 0.0);
-  if (size == 0) return;
-  const std::size_t affordable = rows.work() / (4 * rows.n_features) + 1;
+  if (size == 0) return 0;
+  const std::size_t affordable = std::min(rows.work() / (4 * rows.n_features) + 1, (std::size_t{8} << 20) / size + 1);
   const Parts parts = cut(rows, columns, std::min<std::size_t>(16, affordable));
-  if (parts.count == 1) return add_transposed(rows, parts, 0, u, columns, out);
   std::vector<std::vector<double>> sums(parts.count);
+  std::vector<double> totals(parts.count, 0.0);
   parallel_for(parts.count, [&](std::size_t part) {
-    sums[part].assign(size, 0.0);
-    add_transposed(rows, parts, part, u, columns, sums[part].data());
+    if (part > 0) sums[part].assign(size, 0.0);
+    double* sum = part > 0 ? sums[part].data() : out;
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) totals[part] += add(i, sum);
   }, threads);
   constexpr std::size_t kStretch = 1 << 13;
   parallel_for((size + kStretch - 1) / kStretch, [&](std::size_t stretch) {
     const std::size_t begin = stretch * kStretch, end = std::min(size, begin + kStretch);
-    for (const auto& sum : sums) dense_axpy(1.0, sum.data() + begin, out + begin, end - begin);
+    for (std::size_t part = 1; part < parts.count; ++part)
+      dense_axpy(1.0, sums[part].data() + begin, out + begin, end - begin);
   }, threads);
+  return std::accumulate(totals.begin(), totals.end(), 0.0);
+}
+
+template <class Rows>
+void transposed(const Rows& rows, const double* u, std::size_t columns, double* out, int threads) {
+  sum_over_parts(rows, columns, out, threads, [&](std::size_t i, double* sum) {
+    const double* scale = u + i * columns;
+    if (columns > 1) {
+      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, scale, sum + j * columns, columns); });
+    } else if (*scale != 0) {
+      rows.axpy(i, *scale, sum);
+    }
+    return 0.0;
+  });
+}
+
+// out = Σ_i h_i (x_iᵀv + shift) x_i in one pass; returns Σ_i h_i (x_iᵀv + shift). Rows with h_i = 0 cost nothing.
+template <class Rows>
+double curved_product(const Rows& rows, const double* h, const double* v, double shift, double* out, int threads) {
+  return sum_over_parts(rows, 1, out, threads, [&](std::size_t i, double* sum) {
+    if (h[i] == 0) return 0.0;
+    const double u = h[i] * (rows.dot(i, v) + shift);
+    rows.axpy(i, u, sum);
+    return u;
+  });
 }
 
 template <class Rows>
@@ -85,6 +102,16 @@ void squared_norms(const Rows& rows, double* out, int threads) {
   parallel_for(parts.count, [&](std::size_t part) {
     for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) out[i] = rows.squared_norm(i);
   }, threads);
+}
+
+// The lower triangle of Σ_i h_i x_i x_iᵀ, row by row of the matrix.
+template <class Rows>
+void gram(const Rows& rows, const double* h, double* out, int threads) {
+  const std::size_t d = rows.n_features;
+  sum_over_parts(rows, d, out, threads, [&](std::size_t i, double* sum) {
+    if (h[i] != 0) rows.add_outer(i, h[i], sum);
+    return 0.0;
+  });
 }
 
 enum class Flaw : int { none, positions, index_range, unsorted, nonfinite };
@@ -202,6 +229,19 @@ void bind_rows(nb::module_& m) {
              self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
            },
            "u"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("curved_product",
+           [](const RowArrays& self, Vector h, Vector v, double shift, Output out, int threads) {
+             nb::gil_scoped_release release;
+             return self.with_rows(
+                 [&](auto rows) { return curved_product(rows, h.data(), v.data(), shift, out.data(), threads); });
+           },
+           "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("gram",
+           [](const RowArrays& self, Vector h, Output out, int threads) {
+             nb::gil_scoped_release release;
+             self.with_rows([&](auto rows) { gram(rows, h.data(), out.data(), threads); });
+           },
+           "h"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("squared_norms",
            [](const RowArrays& self, Output out, int threads) {
              nb::gil_scoped_release release;

@@ -51,6 +51,16 @@ struct CsrRows {
     return dense_norm(values + indptr[i], static_cast<std::size_t>(indptr[i + 1] - indptr[i]));
   }
 
+  // Adds scale · x_i x_iᵀ to the lower triangle of a matrix; indices increase within a row.
+  void add_outer(std::size_t i, double scale, double* out) const {
+    const std::size_t begin = indptr[i], end = indptr[i + 1];
+    for (std::size_t p = begin; p < end; ++p) {
+      double* line = out + static_cast<std::size_t>(indices[p]) * n_features;
+      const double x = scale * static_cast<double>(values[p]);
+      for (std::size_t q = begin; q <= p; ++q) line[indices[q]] += x * static_cast<double>(values[q]);
+    }
+  }
+
   // visit(feature, value) for every stored entry of row i.
   template <class Visit>
   void each(std::size_t i, Visit visit) const {
@@ -70,6 +80,11 @@ struct DenseRows {
   double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, n_features); }
   void axpy(std::size_t i, double scale, double* out) const { dense_axpy(scale, row(i), out, n_features); }
   double squared_norm(std::size_t i) const { return dense_norm(row(i), n_features); }
+
+  void add_outer(std::size_t i, double scale, double* out) const {
+    for (std::size_t j = 0; j < n_features; ++j)
+      dense_axpy(scale * static_cast<double>(row(i)[j]), row(i), out + j * n_features, j + 1);
+  }
 
   template <class Visit>
   void each(std::size_t i, Visit visit) const {

@@ -1,0 +1,39 @@
+"""The default engine: this process, with threads inside the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.engines.base import Engine, Shard
+
+__all__ = ["Threads"]
+
+Result = TypeVar("Result")
+
+
+class Threads(Engine):
+    """One shard after the other; each kernel uses all threads of the pool.
+
+    Parameters
+    ----------
+    memory
+        How many bytes of rows of a data set on disk are held at one time.
+    """
+
+    def __init__(self, memory: int = 256 << 20) -> None:
+        self.memory = memory
+
+    def shards(self, data: Dataset) -> list[Shard]:
+        """One shard in memory; on disk, runs of rows that fit the memory."""
+        if isinstance(data, ArrayDataset):
+            return [Shard(data, 0, data.n_rows)]
+        edges = [0]
+        for block in data.blocks(self.memory):
+            edges.append(edges[-1] + block.n_rows)
+        return [Shard(data, start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+
+    def map(self, task: Callable[..., Result], shards: Sequence[Shard], *beside: Sequence[Any]) -> list[Result]:
+        """task(shard, …) for every shard in order."""
+        return [task(*arguments) for arguments in zip(shards, *beside, strict=True)]

@@ -1,0 +1,81 @@
+// Scalar losses l(z, y) in compiled form: value, slope dl/dz and curvature d²l/dz².
+//
+// The NumPy forms in beeline.losses are the definition; a contract test holds the two together.
+#pragma once
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace beeline {
+
+struct Derivatives {
+  double value, slope, curvature;
+};
+
+// log(1 + exp(−yz)), y = ±1.
+struct LogisticLoss {
+  Derivatives at(double z, double y) const {
+    // exp of the smaller side never overflows; log1p keeps the digits of a small loss.
+    const double margin = y * z, small = std::exp(-std::fabs(margin));
+    const double other = small / (1 + small);                 // probability of the less likely side
+    const double wrong = margin > 0 ? other : 1 / (1 + small);  // probability of the wrong side
+    return {std::log1p(small) + (margin > 0 ? 0 : -margin), -y * wrong, other * (1 - other)};
+  }
+};
+
+// max(0, 1 − yz), y = ±1.
+struct HingeLoss {
+  Derivatives at(double z, double y) const {
+    const double slack = 1 - y * z;
+    return slack > 0 ? Derivatives{slack, -y, 0} : Derivatives{0, 0, 0};
+  }
+};
+
+// max(0, 1 − yz)², y = ±1.
+struct SquaredHingeLoss {
+  Derivatives at(double z, double y) const {
+    const double slack = 1 - y * z;
+    return slack > 0 ? Derivatives{slack * slack, -2 * y * slack, 2 * y * y} : Derivatives{0, 0, 0};
+  }
+};
+
+// ½(z − y)².
+struct SquaredLoss {
+  Derivatives at(double z, double y) const {
+    const double r = z - y;
+    return {0.5 * r * r, r, 1};
+  }
+};
+
+// max(0, |z − y| − ε).
+struct EpsilonInsensitiveLoss {
+  double epsilon;
+  Derivatives at(double z, double y) const {
+    const double r = z - y, excess = std::fabs(r) - epsilon;
+    return excess > 0 ? Derivatives{excess, r > 0 ? 1.0 : -1.0, 0} : Derivatives{0, 0, 0};
+  }
+};
+
+// max(0, |z − y| − ε)².
+struct SquaredEpsilonInsensitiveLoss {
+  double epsilon;
+  Derivatives at(double z, double y) const {
+    const double r = z - y, excess = std::fabs(r) - epsilon;
+    return excess > 0 ? Derivatives{excess * excess, r > 0 ? 2 * excess : -2 * excess, 2} : Derivatives{0, 0, 0};
+  }
+};
+
+// visit(loss) with the concrete type of the named loss; `parameter` is its ε where it has one.
+template <class Visit>
+auto with_loss(const std::string& name, double parameter, Visit visit) {
+  if (name == "logistic") return visit(LogisticLoss{});
+  if (name == "hinge") return visit(HingeLoss{});
+  if (name == "squared_hinge") return visit(SquaredHingeLoss{});
+  if (name == "squared") return visit(SquaredLoss{});
+  if (name == "epsilon_insensitive") return visit(EpsilonInsensitiveLoss{parameter});
+  if (name == "squared_epsilon_insensitive") return visit(SquaredEpsilonInsensitiveLoss{parameter});
+  throw std::invalid_argument("no compiled loss has the name " + name);
+}
+
+}  // namespace beeline

@@ -1,0 +1,35 @@
+"""The losses and their registry."""
+
+from __future__ import annotations
+
+from beeline.exceptions import ParameterError
+from beeline.losses.base import Loss, ScalarLoss
+from beeline.losses.margin import Hinge, Logistic, SquaredHinge
+from beeline.losses.regression import EpsilonInsensitive, LeastSquares, SquaredEpsilonInsensitive
+
+__all__ = [
+    "LOSSES",
+    "EpsilonInsensitive",
+    "Hinge",
+    "LeastSquares",
+    "Logistic",
+    "Loss",
+    "ScalarLoss",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "get_loss",
+]
+
+LOSSES: dict[str, type[Loss]] = {
+    kind.name: kind
+    for kind in (Logistic, Hinge, SquaredHinge, LeastSquares, EpsilonInsensitive, SquaredEpsilonInsensitive)
+}
+
+
+def get_loss(loss: str | Loss, **settings: float) -> Loss:
+    """The loss of that name, made with the settings; a loss passes through."""
+    if isinstance(loss, Loss):
+        return loss
+    if loss not in LOSSES:
+        raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}")
+    return LOSSES[loss](**settings)

@@ -1,0 +1,97 @@
+"""What a loss is: numbers from scores and labels. A loss never sees the data.
+
+Conventions
+-----------
+- A scalar loss l(z, y) takes one score and one label a row; both are float64 vectors of the same length.
+- `value_and_grad` returns l and dl/dz row by row. That is all a loss must have.
+- A loss with a `compiled` name has the same formula among the kernels, for speed; a contract test holds the two
+  together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.kernels import loss_along, loss_sum
+
+__all__ = ["Loss", "ScalarLoss"]
+
+Labels = Literal["binary", "real", "classes"]
+
+
+class Loss(ABC):
+    """Base of every loss.
+
+    Attributes
+    ----------
+    name
+        The loss's name in the registry.
+    labels
+        What the labels must be: `binary` −1 and +1, `real` any number, `classes` 0 … K−1.
+    smooth
+        Whether the gradient is continuous.
+    """
+
+    name: ClassVar[str]
+    labels: ClassVar[Labels]
+    smooth: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
+        return f"{type(self).__name__}({settings})"
+
+
+class ScalarLoss(Loss):
+    """A loss of one score and one label a row.
+
+    A loss of one's own needs `value_and_grad` only; with `curvature` it can also be solved by Newton's method.
+    """
+
+    compiled: ClassVar[str | None] = None
+    parameter: float = 0.0
+
+    @abstractmethod
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """l(z_i, y_i) and dl/dz for every row."""
+
+    def curvature(self, z: Floats, y: Floats) -> Floats:
+        """d²l/dz² for every row (where it jumps: one of the two sides)."""
+        raise AttributeError(f"{type(self).__name__} gives no curvature")
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the loss is smooth and gives a curvature, as Newton's method needs."""
+        return self.smooth and type(self).curvature is not ScalarLoss.curvature
+
+    def sum(self, z: Floats, y: Floats, c: Floats) -> float:
+        """Σ c_i l(z_i, y_i)."""
+        if self.compiled:
+            return loss_sum(self.compiled, self.parameter, z, y, c, None, None)
+        return float(c @ self.value_and_grad(z, y)[0])
+
+    def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
+        """c_i · dl/dz for every row."""
+        if self.compiled:
+            slopes = np.empty_like(z)
+            loss_sum(self.compiled, self.parameter, z, y, c, slopes, None)
+            return slopes
+        return c * self.value_and_grad(z, y)[1]
+
+    def curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats:
+        """c_i · d²l/dz² for every row."""
+        if self.compiled:
+            curvatures = np.empty_like(z)
+            loss_sum(self.compiled, self.parameter, z, y, c, None, curvatures)
+            return curvatures
+        return c * self.curvature(z, y)
+
+    def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
+        """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
+        if self.compiled:
+            return loss_along(self.compiled, self.parameter, z, dz, t, y, c)
+        values, slopes = self.value_and_grad(z + t * dz, y)
+        return float(c @ values), float((c * slopes) @ dz)

@@ -1,0 +1,75 @@
+"""Losses of a regression: functions of the residual r = z − y."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.exceptions import ParameterError
+from beeline.losses.base import ScalarLoss
+
+__all__ = ["EpsilonInsensitive", "LeastSquares", "SquaredEpsilonInsensitive"]
+
+
+class LeastSquares(ScalarLoss):
+    """½(z − y)² (row 8 of B's table)."""
+
+    name = "squared"
+    labels = "real"
+    compiled = "squared"
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and slope."""
+        r = z - y
+        return 0.5 * r**2, r
+
+    def curvature(self, z: Floats, y: Floats) -> Floats:
+        """1 everywhere."""
+        return np.ones_like(z)
+
+
+class _Tube(ScalarLoss):
+    """Residuals of at most ε cost nothing."""
+
+    labels = "real"
+
+    def __init__(self, epsilon: float = 0.1) -> None:
+        if not epsilon >= 0:
+            raise ParameterError(f"epsilon must not be negative, not {epsilon}")
+        self.epsilon = float(epsilon)
+
+    @property
+    def parameter(self) -> float:  # type: ignore[override]
+        """ε, for the compiled form."""
+        return self.epsilon
+
+
+class EpsilonInsensitive(_Tube):
+    """max(0, |z − y| − ε): support vector regression (row 11 of B's table)."""
+
+    name = "epsilon_insensitive"
+    smooth = False
+    compiled = "epsilon_insensitive"
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and a subgradient, which is 0 at the kinks."""
+        r = z - y
+        excess = np.abs(r) - self.epsilon
+        return np.maximum(excess, 0), np.where(excess > 0, np.sign(r), 0.0)
+
+
+class SquaredEpsilonInsensitive(_Tube):
+    """max(0, |z − y| − ε)²: LIBLINEAR's L2-loss support vector regression."""
+
+    name = "squared_epsilon_insensitive"
+    compiled = "squared_epsilon_insensitive"
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and slope."""
+        r = z - y
+        excess = np.maximum(np.abs(r) - self.epsilon, 0)
+        return excess**2, 2 * np.sign(r) * excess
+
+    def curvature(self, z: Floats, y: Floats) -> Floats:
+        """2 outside the tube, else 0."""
+        return np.where(np.abs(z - y) > self.epsilon, 2.0, 0.0)

@@ -1,0 +1,228 @@
+"""The objective: the only place where data, loss, regularizer and engine meet.
+
+The one convention::
+
+    J(w, b) = strength · Ω(w) + Σ_i c_i · l(z_i, y_i),     z = Xw + b
+
+`c_i` carries C and the weights of classes and samples. LIBLINEAR's form has strength 1 and c_i = C·weight_i; BMRM's has
+strength λ and c_i = 1/m. The intercept b costs nothing in Ω unless it is `regularized`.
+
+A solver moves a vector θ: the weights w, and last the intercept b if there is one. It looks at J through a `Point`,
+which keeps the scores of every row, and through a `Line`, along which J costs no pass over the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.data.dataset import Dataset
+from beeline.engines import Engine, Shard, Threads
+from beeline.exceptions import ParameterError
+from beeline.losses import ScalarLoss
+from beeline.regularizers import Regularizer
+
+__all__ = ["Intercept", "Line", "Objective", "Point"]
+
+Intercept = Literal["free", "regularized", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """J(θ) over a data set.
+
+    Parameters
+    ----------
+    data
+        The rows.
+    labels
+        y: −1 and +1, or real numbers, as the loss wants them.
+    costs
+        c: one a row.
+    loss, regularizer, strength
+        l, Ω and what multiplies Ω.
+    intercept
+        `free`: b is not regularized; `regularized`: b counts in Ω like a weight; `none`: b = 0.
+    engine
+        Who sums over the rows.
+    """
+
+    data: Dataset
+    labels: Floats
+    costs: Floats
+    loss: ScalarLoss
+    regularizer: Regularizer
+    strength: float = 1.0
+    intercept: Intercept = "free"
+    engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
+
+    def __post_init__(self) -> None:
+        if self.intercept not in get_args(Intercept):
+            raise ParameterError(f"intercept must be one of {', '.join(get_args(Intercept))}, not {self.intercept!r}")
+        if not self.strength > 0:
+            raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether θ ends with an intercept."""
+        return self.intercept != "none"
+
+    @property
+    def size(self) -> int:
+        """The length of θ."""
+        return self.data.n_features + self.has_intercept
+
+    @property
+    def n_regularized(self) -> int:
+        """How many coordinates of θ count in Ω: all, or all but the last."""
+        return self.size - (self.intercept == "free")
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        """The runs of rows that the engine sums over."""
+        return self.engine.shards(self.data)
+
+    def spread(self, column: Floats) -> list[Floats]:
+        """A column's part for each shard."""
+        return [column[shard.rows] for shard in self.shards]
+
+    @cached_property
+    def shard_labels(self) -> list[Floats]:
+        """y, shard by shard."""
+        return self.spread(self.labels)
+
+    @cached_property
+    def shard_costs(self) -> list[Floats]:
+        """c, shard by shard."""
+        return self.spread(self.costs)
+
+    def split(self, theta: Floats) -> tuple[Floats, float]:
+        """(w, b)."""
+        d = self.data.n_features
+        return theta[:d], float(theta[d]) if self.has_intercept else 0.0
+
+    def scores(self, theta: Floats) -> list[Floats]:
+        """z = Xw + b, shard by shard; one pass."""
+        w, b = self.split(theta)
+        return self.engine.map(lambda shard: shard.block.scores(w) + b, self.shards)
+
+    def join(self, w: Floats, b: float) -> Floats:
+        """θ from (w, b)."""
+        return np.append(w, b) if self.has_intercept else w
+
+    def at(self, theta: Floats | None = None) -> Point:
+        """The point θ (None: zero, which costs no pass)."""
+        if theta is None:
+            return Point(self, np.zeros(self.size), [np.zeros(s.stop - s.start) for s in self.shards])
+        theta = np.array(theta, dtype=np.float64)
+        if theta.shape != (self.size,):
+            raise ParameterError(f"a start must have {self.size} coordinates, not shape {theta.shape}")
+        return Point(self, theta, self.scores(theta))
+
+
+class Point:
+    """J at one θ. Everything is computed when first asked for, and kept."""
+
+    def __init__(self, objective: Objective, theta: Floats, z: list[Floats]) -> None:
+        self.objective, self.theta, self.z = objective, theta, z
+
+    @cached_property
+    def value(self) -> float:
+        """J(θ)."""
+        o = self.objective
+        (loss,) = o.engine.sum(
+            lambda _, z, y, c: (o.loss.sum(z, y, c),), o.shards, self.z, o.shard_labels, o.shard_costs
+        )
+        return o.strength * o.regularizer.value(self.theta[: o.n_regularized]) + float(loss)
+
+    @cached_property
+    def slopes(self) -> list[Floats]:
+        """c_i · dl/dz at every row, shard by shard."""
+        o = self.objective
+        return o.engine.map(lambda _, z, y, c: o.loss.slopes(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs)
+
+    @cached_property
+    def curvatures(self) -> list[Floats]:
+        """c_i · d²l/dz² at every row, shard by shard."""
+        o = self.objective
+        return o.engine.map(
+            lambda _, z, y, c: o.loss.curvatures(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs
+        )
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """∂J(θ); one pass."""
+        o = self.objective
+        w, b = o.engine.sum(lambda shard, u: (shard.block.transposed(u), float(u.sum())), o.shards, self.slopes)
+        gradient = o.join(w, b)
+        gradient[: o.n_regularized] += o.strength * o.regularizer.gradient(self.theta[: o.n_regularized])
+        return gradient
+
+    def hessian_product(self, v: Floats) -> Floats:
+        """∂²J(θ) v; one pass."""
+        o = self.objective
+        w, b = o.split(v)
+        product = o.join(*o.engine.sum(lambda shard, h: shard.block.curved_product(h, w, b), o.shards, self.curvatures))
+        product[: o.n_regularized] += o.strength * o.regularizer.l2 * v[: o.n_regularized]
+        return product
+
+    def hessian(self) -> Floats:
+        """∂²J(θ), the lower triangle; one pass of nnz·(nonzeros a row) steps."""
+        o = self.objective
+        d = o.data.n_features
+        hessian = np.zeros((o.size, o.size))
+        (hessian[:d, :d],) = o.engine.sum(lambda shard, h: (shard.block.gram(h),), o.shards, self.curvatures)
+        if o.has_intercept:
+            edge, corner = o.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), o.shards, self.curvatures)
+            hessian[d, :d], hessian[d, d] = edge, corner
+        hessian[np.diag_indices(o.n_regularized)] += o.strength * o.regularizer.l2
+        return hessian
+
+    def line(self, direction: Floats) -> Line:
+        """J along θ + t·direction; one pass."""
+        return Line(self, direction)
+
+    @cached_property
+    def bound(self) -> float:
+        """A lower bound of min J by lemma 5 of the bundle paper: J − ‖∂J‖²/(2λ), λ = strength · l2.
+
+        It equals the duality gap at the dual point α_i = −c_i·l'(z_i), and holds for a free intercept once that is
+        optimal for the weights: J minimised over b is as strongly convex in w as J itself.
+        """
+        o = self.objective
+        modulus = o.strength * o.regularizer.l2
+        regularized = self.gradient[: o.n_regularized]
+        return self.value - float(regularized @ regularized) / (2 * modulus) if modulus else -np.inf
+
+
+class Line:
+    """J along θ + t·direction, from scores alone."""
+
+    def __init__(self, point: Point, direction: Floats) -> None:
+        self.point, self.direction = point, direction
+        self.dz = point.objective.scores(direction)
+
+    def at(self, t: float) -> tuple[float, float]:
+        """J and its derivative by t; no pass over the data."""
+        o, point = self.point.objective, self.point
+        loss, slope = o.engine.sum(
+            lambda _, z, dz, y, c: o.loss.along(z, dz, t, y, c),
+            o.shards,
+            point.z,
+            self.dz,
+            o.shard_labels,
+            o.shard_costs,
+        )
+        n = o.n_regularized
+        moved, direction = point.theta[:n] + t * self.direction[:n], self.direction[:n]
+        value = o.strength * o.regularizer.value(moved) + float(loss)
+        return value, o.strength * float(o.regularizer.gradient(moved) @ direction) + float(slope)
+
+    def move(self, t: float) -> Point:
+        """The point at t; no pass over the data."""
+        z = [z + t * dz for z, dz in zip(self.point.z, self.dz, strict=True)]
+        return Point(self.point.objective, self.point.theta + t * self.direction, z)

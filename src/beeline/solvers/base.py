@@ -1,0 +1,182 @@
+"""The solver's loop, written once: clock, tolerance, callback, Ctrl-C and the result's words.
+
+A solver is a generator of steps. After each one the loop here looks at the certified gap, the pass limit and the
+callback, and decides whether to go on. `tol` means the same for every solver: the relative distance from the optimum,
+(J − J⁻)/|J| with a proven lower bound J⁻.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from beeline._types import Floats
+from beeline.exceptions import ConvergenceWarning, ParameterError
+from beeline.objective import Objective
+
+__all__ = ["Callback", "Result", "Solver", "Status", "Step"]
+
+
+class Status(Enum):
+    """Why a solver stopped."""
+
+    CONVERGED = "stopped"
+    LIMIT = "reached its pass limit"
+    STALLED = "can make no more progress in double precision"
+    INTERRUPTED = "was interrupted"
+    CALLBACK = "was stopped by the callback"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a solver is after an iteration.
+
+    Attributes
+    ----------
+    theta, objective
+        The point (weights, then the intercept) and J there.
+    bound
+        A proven lower bound of the optimum, −∞ when there is none yet.
+    passes
+        Passes over the data so far; a shrunken pass counts as its fraction.
+    seconds
+        Time since the start.
+    final
+        The solver can do no better.
+    """
+
+    theta: Floats
+    objective: float
+    bound: float
+    passes: float
+    seconds: float = 0.0
+    final: bool = False
+
+    @property
+    def gap(self) -> float:
+        """(J − J⁻)/|J|: at most this far, relatively, from the optimum."""
+        if self.objective == self.bound:
+            return 0.0
+        return (self.objective - self.bound) / abs(self.objective) if self.objective else math.inf
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a solver found.
+
+    Attributes
+    ----------
+    theta, objective, gap
+        The best point, J there, and the relative distance from the optimum that it is certified to have.
+    status, iterations, passes, seconds
+        Why it stopped and what it took.
+    solver
+        The solver's name.
+    trace
+        (passes, seconds, objective, gap) after every iteration.
+    """
+
+    theta: Floats
+    objective: float
+    gap: float
+    status: Status
+    iterations: int
+    passes: float
+    seconds: float
+    solver: str
+    trace: list[tuple[float, float, float, float]] = field(repr=False, default_factory=list)
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in words."""
+        distance = f"at most {_percent(self.gap)} above the optimum" if math.isfinite(self.gap) else "no bound is known"
+        return f"{self.status.value} after {self.passes:.0f} passes, {distance}"
+
+
+def _percent(gap: float) -> str:
+    return f"{100 * max(gap, 0.0):.2g} %"
+
+
+Callback = Callable[[Step], bool | None]
+"""Is called after every iteration; returning True stops the solver."""
+
+
+class Solver(ABC):
+    """Minimises an objective.
+
+    Parameters
+    ----------
+    tol
+        Stop when the certified relative distance from the optimum is at most this.
+    max_passes
+        Stop after so many passes over the data.
+    """
+
+    name: str
+
+    def __init__(self, tol: float = 1e-4, max_passes: float = 1000) -> None:
+        if not tol > 0:
+            raise ParameterError(f"tol must be positive, not {tol}")
+        if not max_passes > 0:
+            raise ParameterError(f"max_passes must be positive, not {max_passes}")
+        self.tol, self.max_passes = tol, max_passes
+
+    @abstractmethod
+    def refusal(self, objective: Objective) -> str | None:
+        """Why this solver cannot take the objective, or None."""
+
+    @abstractmethod
+    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+        """Iterate from the start (None: zero), yielding after every iteration."""
+
+    def solve(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
+        """Minimise; warns with a sentence when the pass limit comes first, returns the best so far on Ctrl-C."""
+        if reason := self.refusal(objective):
+            raise ParameterError(f"the solver {self.name!r} {reason}")
+        result = self._run(objective, start, callback)
+        if result.status is Status.LIMIT:
+            warnings.warn(
+                f"{self.name} {result.sentence}; raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g})",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return result
+
+    def _run(self, objective: Objective, start: Floats | None, callback: Callback | None) -> Result:
+        clock = time.perf_counter()
+        best: Step | None = None
+        bound, status, trace = -math.inf, Status.LIMIT, []
+        try:
+            for step in self.steps(objective, start):
+                bound = max(bound, step.bound)
+                seconds = time.perf_counter() - clock
+                if best is None or step.objective <= best.objective:
+                    best = step
+                best = Step(best.theta, best.objective, bound, step.passes, seconds, step.final)
+                trace.append((step.passes, seconds, best.objective, best.gap))
+                if (reason := self._verdict(best, callback)) is not None:
+                    status = reason
+                    break
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            status = Status.INTERRUPTED
+        if best is None:
+            raise RuntimeError(f"the solver {self.name} took no step")
+        seconds = time.perf_counter() - clock
+        return Result(best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, self.name, trace)
+
+    def _verdict(self, step: Step, callback: Callback | None) -> Status | None:
+        stop = callback(step) if callback else None
+        if step.gap <= self.tol:
+            return Status.CONVERGED
+        if step.final:
+            return Status.STALLED
+        if stop:
+            return Status.CALLBACK
+        return Status.LIMIT if step.passes >= self.max_passes else None
