@@ -51,6 +51,17 @@ struct CsrRows {
     return dense_norm(values + indptr[i], static_cast<std::size_t>(indptr[i + 1] - indptr[i]));
   }
 
+  std::size_t count(std::size_t i) const { return static_cast<std::size_t>(indptr[i + 1] - indptr[i]); }
+
+  // Asks for the entries of row i to be brought near, the first few cache lines of them.
+  void prefetch(std::size_t i) const {
+    const char* index = reinterpret_cast<const char*>(indices + indptr[i]);
+    const char* value = reinterpret_cast<const char*>(values + indptr[i]);
+    const std::size_t n = count(i);
+    for (std::size_t at = 0; at < n * sizeof(Index) && at < 512; at += 64) __builtin_prefetch(index + at);
+    for (std::size_t at = 0; at < n * sizeof(Value) && at < 512; at += 64) __builtin_prefetch(value + at);
+  }
+
   // Adds scale · x_i x_iᵀ to the lower triangle of a matrix; indices increase within a row.
   void add_outer(std::size_t i, double scale, double* out) const {
     const std::size_t begin = indptr[i], end = indptr[i + 1];
@@ -80,6 +91,13 @@ struct DenseRows {
   double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, n_features); }
   void axpy(std::size_t i, double scale, double* out) const { dense_axpy(scale, row(i), out, n_features); }
   double squared_norm(std::size_t i) const { return dense_norm(row(i), n_features); }
+
+  std::size_t count(std::size_t) const { return n_features; }
+
+  void prefetch(std::size_t i) const {
+    const char* value = reinterpret_cast<const char*>(row(i));
+    for (std::size_t at = 0; at < n_features * sizeof(Value) && at < 512; at += 64) __builtin_prefetch(value + at);
+  }
 
   void add_outer(std::size_t i, double scale, double* out) const {
     for (std::size_t j = 0; j < n_features; ++j)
