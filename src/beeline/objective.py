@@ -23,6 +23,7 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
+from beeline.kernels import dot
 from beeline.losses import ScalarLoss
 from beeline.regularizers import Regularizer
 
@@ -114,6 +115,23 @@ class Objective:
         """θ from (w, b)."""
         return np.append(w, b) if self.has_intercept else w
 
+    def dual_value(self, point: Point) -> float:
+        """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
+
+        D(a) = −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i). The point may be one under a rounded loss, whose gradient already holds Xᵀa:
+        no pass is needed. A free intercept must be the best one, so that Σ a_i = 0.
+        """
+        n, modulus = self.n_regularized, self.strength * self.regularizer.l2
+        product = point.gradient[:n] - modulus * point.theta[:n]  # −Xᵀa
+        (conjugate,) = self.engine.sum(
+            lambda _, u, y, c: (self.loss.conjugate_sum(-u, y, c),),
+            self.shards,
+            point.slopes,
+            self.shard_labels,
+            self.shard_costs,
+        )
+        return -dot(product, product) / (2 * modulus) - float(conjugate)
+
     def at(self, theta: Floats | None = None) -> Point:
         """The point θ (None: zero, which costs no pass)."""
         if theta is None:
@@ -182,6 +200,49 @@ class Point:
         hessian[np.diag_indices(o.n_regularized)] += o.strength * o.regularizer.l2
         return hessian
 
+    def hessian_diagonal(self) -> Floats:
+        """The diagonal of ∂²J(θ); one pass."""
+        o = self.objective
+        diagonal = o.join(
+            *o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, self.curvatures)
+        )
+        diagonal[: o.n_regularized] += o.strength * o.regularizer.l2
+        return diagonal
+
+    def under(self, objective: Objective) -> Point:
+        """The same θ under another objective over the same rows; no pass over the data."""
+        return Point(objective, self.theta, self.z)
+
+    def shifted(self, b: float) -> Point:
+        """The same weights with the intercept moved by b; no pass over the data."""
+        theta = self.theta.copy()
+        theta[-1] += b
+        return Point(self.objective, theta, [z + b for z in self.z])
+
+    def with_best_intercept(self) -> Point:
+        """The same weights with the best free intercept; no pass over the data.
+
+        Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it. The loss must be smooth.
+        """
+        if self.objective.intercept != "free":
+            return self
+        point, low, high = self, -np.inf, np.inf
+        for _ in range(100):
+            slope = sum(float(u.sum()) for u in point.slopes)
+            scale = sum(float(np.abs(u).sum()) for u in point.slopes)
+            if abs(slope) <= 1e-12 * scale:
+                break
+            here = float(point.theta[-1])
+            low, high = (here, high) if slope < 0 else (low, here)
+            curvature = sum(float(h.sum()) for h in point.curvatures)
+            step = -slope / curvature if curvature > 0 else -np.sign(slope)
+            if not low < here + step < high:
+                step = 0.5 * (low + high) - here if np.isfinite(low + high) else np.sign(step) * max(1, abs(here))
+            if here + step == here:
+                break
+            point = point.shifted(step)
+        return point
+
     def line(self, direction: Floats) -> Line:
         """J along θ + t·direction; one pass."""
         return Line(self, direction)
@@ -195,8 +256,8 @@ class Point:
         """
         o = self.objective
         modulus = o.strength * o.regularizer.l2
-        regularized = self.gradient[: o.n_regularized]
-        return self.value - float(regularized @ regularized) / (2 * modulus) if modulus else -np.inf
+        gradient = self.gradient[: o.n_regularized]
+        return self.value - dot(gradient, gradient) / (2 * modulus) if modulus else -np.inf
 
 
 class Line:
@@ -220,7 +281,7 @@ class Line:
         n = o.n_regularized
         moved, direction = point.theta[:n] + t * self.direction[:n], self.direction[:n]
         value = o.strength * o.regularizer.value(moved) + float(loss)
-        return value, o.strength * float(o.regularizer.gradient(moved) @ direction) + float(slope)
+        return value, o.strength * dot(o.regularizer.gradient(moved), direction) + float(slope)
 
     def move(self, t: float) -> Point:
         """The point at t; no pass over the data."""

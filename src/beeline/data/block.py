@@ -124,6 +124,12 @@ class Block:
         total = self._arrays.curved_product(h, v, shift, out, threads)
         return out, total
 
+    def gram_diagonal(self, h: Floats, *, threads: int = 0) -> Floats:
+        """The diagonal of Xᵀ diag(h) X."""
+        out = np.empty(self.n_features)
+        self._arrays.gram_diagonal(self._vector(h, self.n_rows, "h"), out, threads)
+        return out
+
     def gram(self, h: Floats, *, threads: int = 0) -> Floats:
         """The lower triangle of Xᵀ diag(h) X; what lies above the diagonal is zero."""
         out = np.empty((self.n_features, self.n_features))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from beeline.data.dataset import ArrayDataset, Dataset
@@ -32,7 +33,7 @@ class Threads(Engine):
         edges = [0]
         for block in data.blocks(self.memory):
             edges.append(edges[-1] + block.n_rows)
-        return [Shard(data, start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+        return [Shard(data, start, stop) for start, stop in pairwise(edges)]
 
     def map(self, task: Callable[..., Result], shards: Sequence[Shard], *beside: Sequence[Any]) -> list[Result]:
         """task(shard, …) for every shard in order."""

@@ -9,24 +9,30 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
+    DualSweeps,
     RowArrays,
     add_statistics,
+    dot,
     loss_along,
     loss_sum,
     num_threads,
     scale_features,
     scale_to_unit_norm,
+    solve_positive,
 )
 
 __all__ = [
+    "DualSweeps",
     "RowArrays",
     "add_statistics",
+    "dot",
     "loss_along",
     "loss_sum",
     "num_threads",
     "scale_features",
     "scale_to_unit_norm",
     "set_num_threads",
+    "solve_positive",
 ]
 
 

@@ -66,12 +66,24 @@ struct SquaredEpsilonInsensitiveLoss {
   }
 };
 
+// The hinge with its kink rounded off over a width μ: max over α in [0, 1] of α(1 − yz) − μα²/2.
+struct RoundedHingeLoss {
+  double width;
+  Derivatives at(double z, double y) const {
+    const double slack = 1 - y * z;
+    if (slack <= 0) return {0, 0, 0};
+    if (slack >= width) return {slack - 0.5 * width, -y, 0};
+    return {0.5 * slack * slack / width, -y * slack / width, 1 / width};
+  }
+};
+
 // visit(loss) with the concrete type of the named loss; `parameter` is its ε where it has one.
 template <class Visit>
 auto with_loss(const std::string& name, double parameter, Visit visit) {
   if (name == "logistic") return visit(LogisticLoss{});
   if (name == "hinge") return visit(HingeLoss{});
   if (name == "squared_hinge") return visit(SquaredHingeLoss{});
+  if (name == "rounded_hinge") return visit(RoundedHingeLoss{parameter});
   if (name == "squared") return visit(SquaredLoss{});
   if (name == "epsilon_insensitive") return visit(EpsilonInsensitiveLoss{parameter});
   if (name == "squared_epsilon_insensitive") return visit(SquaredEpsilonInsensitiveLoss{parameter});

@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 namespace beeline {
 void bind_dual_cd(nb::module_& m);
+void bind_linalg(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
@@ -17,6 +18,7 @@ NB_MODULE(_kernels, m) {
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
   beeline::bind_dual_cd(m);
+  beeline::bind_linalg(m);
   beeline::bind_losses(m);
   beeline::bind_rows(m);
   beeline::bind_scaling(m);

@@ -104,6 +104,15 @@ void squared_norms(const Rows& rows, double* out, int threads) {
   }, threads);
 }
 
+// out_j = Σ_i h_i x_ij², the diagonal of Σ_i h_i x_i x_iᵀ.
+template <class Rows>
+void gram_diagonal(const Rows& rows, const double* h, double* out, int threads) {
+  sum_over_parts(rows, 1, out, threads, [&](std::size_t i, double* sum) {
+    if (h[i] != 0) rows.each(i, [&](std::size_t j, double x) { sum[j] += h[i] * x * x; });
+    return 0.0;
+  });
+}
+
 // The lower triangle of Σ_i h_i x_i x_iᵀ, row by row of the matrix.
 template <class Rows>
 void gram(const Rows& rows, const double* h, double* out, int threads) {
@@ -236,6 +245,12 @@ void bind_rows(nb::module_& m) {
                  [&](auto rows) { return curved_product(rows, h.data(), v.data(), shift, out.data(), threads); });
            },
            "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("gram_diagonal",
+           [](const RowArrays& self, Vector h, Output out, int threads) {
+             nb::gil_scoped_release release;
+             self.with_rows([&](auto rows) { gram_diagonal(rows, h.data(), out.data(), threads); });
+           },
+           "h"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram",
            [](const RowArrays& self, Vector h, Output out, int threads) {
              nb::gil_scoped_release release;

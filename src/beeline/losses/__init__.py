@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Loss, ScalarLoss
-from beeline.losses.margin import Hinge, Logistic, SquaredHinge
+from beeline.losses.margin import Hinge, Logistic, RoundedHinge, SquaredHinge
 from beeline.losses.regression import EpsilonInsensitive, LeastSquares, SquaredEpsilonInsensitive
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "LeastSquares",
     "Logistic",
     "Loss",
+    "RoundedHinge",
     "ScalarLoss",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
@@ -22,7 +23,15 @@ __all__ = [
 
 LOSSES: dict[str, type[Loss]] = {
     kind.name: kind
-    for kind in (Logistic, Hinge, SquaredHinge, LeastSquares, EpsilonInsensitive, SquaredEpsilonInsensitive)
+    for kind in (
+        Logistic,
+        Hinge,
+        SquaredHinge,
+        RoundedHinge,
+        LeastSquares,
+        EpsilonInsensitive,
+        SquaredEpsilonInsensitive,
+    )
 }
 
 

@@ -89,6 +89,31 @@ class ScalarLoss(Loss):
             return curvatures
         return c * self.curvature(z, y)
 
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """Σ ψ_i(a_i) with ψ_i(a) = max_z −az − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
+        raise AttributeError(f"{type(self).__name__} gives no conjugate")
+
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether the loss gives its conjugate, as a certified duality gap needs."""
+        return type(self).conjugate_sum is not ScalarLoss.conjugate_sum
+
+    def rounded(self, width: float) -> ScalarLoss:
+        """The loss with its kinks rounded off: max over a of −az − ψ(a) − width·a²/(2c).
+
+        It lies at most c·width/2 below the loss, and its slopes are feasible for the dual of the loss itself.
+        """
+        raise AttributeError(f"{type(self).__name__} has no rounded form")
+
+    @property
+    def has_rounded(self) -> bool:
+        """Whether the loss has a rounded form."""
+        return type(self).rounded is not ScalarLoss.rounded
+
+    def natural_width(self, y: Floats) -> float:
+        """A width over which to round kinks at first: the scale on which scores differ."""
+        return 1.0 if self.labels == "binary" or not len(y) else float(np.std(y)) or 1.0
+
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
         if self.compiled:

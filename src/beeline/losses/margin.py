@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from beeline._types import Floats
+from beeline.exceptions import ParameterError
 from beeline.losses.base import ScalarLoss
 
-__all__ = ["Hinge", "Logistic", "SquaredHinge"]
+__all__ = ["Hinge", "Logistic", "RoundedHinge", "SquaredHinge"]
 
 
 class Logistic(ScalarLoss):
@@ -27,6 +28,14 @@ class Logistic(ScalarLoss):
         p = _sigmoid(-np.abs(z))
         return y**2 * p * (1 - p)
 
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """α log α + (c − α) log(c − α) − c log c with α = ya in [0, c]."""
+        alpha = y * a
+        if np.any((alpha < 0) | (alpha > c)):
+            return np.inf
+        rest = c - alpha
+        return float(np.sum(_xlogy(alpha, alpha / np.where(c > 0, c, 1)) + _xlogy(rest, rest / np.where(c > 0, c, 1))))
+
 
 class Hinge(ScalarLoss):
     """max(0, 1 − yz): the linear support vector machine (W1; row 3 of B's table)."""
@@ -40,6 +49,51 @@ class Hinge(ScalarLoss):
         """Value and a subgradient, which is 0 at the kink."""
         slack = 1 - y * z
         return np.maximum(slack, 0), np.where(slack > 0, -y, 0.0)
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−α with α = ya in [0, c]."""
+        alpha = y * a
+        return np.inf if np.any((alpha < 0) | (alpha > c)) else -float(alpha.sum())
+
+    def rounded(self, width: float) -> RoundedHinge:
+        """A parabola of the given width in place of the kink."""
+        return RoundedHinge(width)
+
+
+class RoundedHinge(ScalarLoss):
+    """The hinge with a parabola for its kink: slack²/(2μ) for a slack 1 − yz below μ = `width`, slack − μ/2 above."""
+
+    name = "rounded_hinge"
+    labels = "binary"
+    compiled = "rounded_hinge"
+
+    def __init__(self, width: float = 0.5) -> None:
+        if not width > 0:
+            raise ParameterError(f"width must be positive, not {width}")
+        self.width = float(width)
+
+    @property
+    def parameter(self) -> float:  # type: ignore[override]
+        """The width, for the compiled form."""
+        return self.width
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and slope."""
+        slack = np.maximum(1 - y * z, 0)
+        alpha = np.minimum(slack / self.width, 1)
+        return alpha * slack - 0.5 * self.width * alpha**2, -y * alpha
+
+    def curvature(self, z: Floats, y: Floats) -> Floats:
+        """1/μ on the parabola, else 0."""
+        slack = 1 - y * z
+        return np.where((slack > 0) & (slack < self.width), y**2 / self.width, 0.0)
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−α + μα²/(2c) with α = ya in [0, c]."""
+        alpha = y * a
+        if np.any((alpha < 0) | (alpha > c)):
+            return np.inf
+        return float(np.sum(-alpha + 0.5 * self.width * alpha**2 / np.where(c > 0, c, 1)))
 
 
 class SquaredHinge(ScalarLoss):
@@ -57,6 +111,17 @@ class SquaredHinge(ScalarLoss):
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """2 where the margin is violated, else 0."""
         return np.where(1 - y * z > 0, 2 * y**2, 0.0)
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−α + α²/(4c) with α = ya ≥ 0."""
+        alpha = y * a
+        if np.any((alpha < 0) | ((c <= 0) & (alpha != 0))):
+            return np.inf
+        return float(np.sum(-alpha + alpha**2 / (4 * np.where(c > 0, c, 1))))
+
+
+def _xlogy(x: Floats, y: Floats) -> Floats:
+    return x * np.log(np.where(x > 0, y, 1))
 
 
 def _sigmoid(t: Floats) -> Floats:

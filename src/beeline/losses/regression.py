@@ -27,6 +27,12 @@ class LeastSquares(ScalarLoss):
         """1 everywhere."""
         return np.ones_like(z)
 
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−ya + a²/(2c)."""
+        if np.any((c <= 0) & (a != 0)):
+            return np.inf
+        return float(np.sum(-y * a + a**2 / (2 * np.where(c > 0, c, 1))))
+
 
 class _Tube(ScalarLoss):
     """Residuals of at most ε cost nothing."""
@@ -57,6 +63,10 @@ class EpsilonInsensitive(_Tube):
         excess = np.abs(r) - self.epsilon
         return np.maximum(excess, 0), np.where(excess > 0, np.sign(r), 0.0)
 
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−ya + ε|a| with |a| ≤ c."""
+        return np.inf if np.any(np.abs(a) > c) else float(np.sum(-y * a + self.epsilon * np.abs(a)))
+
 
 class SquaredEpsilonInsensitive(_Tube):
     """max(0, |z − y| − ε)²: LIBLINEAR's L2-loss support vector regression."""
@@ -73,3 +83,9 @@ class SquaredEpsilonInsensitive(_Tube):
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """2 outside the tube, else 0."""
         return np.where(np.abs(z - y) > self.epsilon, 2.0, 0.0)
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−ya + ε|a| + a²/(4c)."""
+        if np.any((c <= 0) & (a != 0)):
+            return np.inf
+        return float(np.sum(-y * a + self.epsilon * np.abs(a) + a**2 / (4 * np.where(c > 0, c, 1))))

@@ -1,0 +1,73 @@
+// Small dense linear algebra whose bits do not depend on the threads of a BLAS.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "simd.h"
+#include "threads.h"
+
+namespace beeline {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Replaces the lower triangle of A by L with A = LLᵀ; false when A is not positive definite. Row i needs all rows
+// above it, but inside a panel of rows the part left of the panel is independent: those rows run on threads.
+bool cholesky(double* a, std::size_t n) {
+  constexpr std::size_t kPanel = 64;
+  for (std::size_t top = 0; top < n; top += kPanel) {
+    const std::size_t bottom = std::min(n, top + kPanel);
+    for (std::size_t j = top; j < bottom; ++j) {
+      double* row = a + j * n;
+      for (std::size_t k = top; k <= j; ++k) {
+        const double left = row[k] - dense_dot(row, a + k * n, k);
+        if (k < j) {
+          row[k] = left / a[k * n + k];
+        } else if (!(left > 0)) {
+          return false;
+        } else {
+          row[j] = std::sqrt(left);
+        }
+      }
+    }
+    constexpr std::size_t kRowsPerTask = 16;
+    parallel_for((n - bottom + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
+      const std::size_t begin = bottom + task * kRowsPerTask, end = std::min(n, begin + kRowsPerTask);
+      for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t k = top; k < bottom; ++k)
+          a[i * n + k] = (a[i * n + k] - dense_dot(a + i * n, a + k * n, k)) / a[k * n + k];
+    });
+  }
+  return true;
+}
+
+// Solves A x = b for x in place of b; A is overwritten by its factor. False when A is not positive definite.
+bool solve_positive(Matrix a, Output b) {
+  nb::gil_scoped_release release;
+  const std::size_t n = a.shape(0);
+  double *factor = a.data(), *x = b.data();
+  if (!cholesky(factor, n)) return false;
+  for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - dense_dot(factor + i * n, x, i)) / factor[i * n + i];
+  for (std::size_t i = n; i-- > 0;) {
+    x[i] /= factor[i * n + i];
+    dense_axpy(-x[i], factor + i * n, x, i);
+  }
+  return true;
+}
+
+}  // namespace
+
+void bind_linalg(nb::module_& m) {
+  m.def("dot", [](Vector a, Vector b) { return dense_dot(a.data(), b.data(), a.size()); }, "a"_a, "b"_a);
+  m.def("solve_positive", &solve_positive, "a"_a.noconvert(), "b"_a.noconvert());
+}
+
+}  // namespace beeline
