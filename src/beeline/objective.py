@@ -13,7 +13,7 @@ which keeps the scores of every row, and through a `Line`, along which J costs n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -110,6 +110,13 @@ class Objective:
         """z = Xw + b, shard by shard; one pass."""
         w, b = self.split(theta)
         return self.engine.map(lambda shard: shard.block.scores(w) + b, self.shards)
+
+    def with_labels(self, labels: Floats) -> Objective:
+        """The same objective for other labels; the shards and their costs are shared."""
+        other = replace(self, labels=labels)
+        for name in ("shards", "shard_costs"):
+            other.__dict__[name] = getattr(self, name)
+        return other
 
     def join(self, w: Floats, b: float) -> Floats:
         """θ from (w, b)."""

@@ -126,6 +126,11 @@ class Solver(ABC):
             raise ParameterError(f"max_passes must be positive, not {max_passes}")
         self.tol, self.max_passes = tol, max_passes
 
+    @classmethod
+    def create(cls, tol: float, max_passes: float, seed: int) -> Solver:
+        """A solver with these settings; the seed matters only to one that takes rows in random order."""
+        return cls(tol, max_passes)
+
     @abstractmethod
     def refusal(self, objective: Objective) -> str | None:
         """Why this solver cannot take the objective, or None."""
@@ -136,18 +141,20 @@ class Solver(ABC):
 
     def solve(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
         """Minimise; warns with a sentence when the pass limit comes first, returns the best so far on Ctrl-C."""
-        if reason := self.refusal(objective):
-            raise ParameterError(f"the solver {self.name!r} {reason}")
-        result = self._run(objective, start, callback)
-        if result.status is Status.LIMIT:
-            warnings.warn(
-                f"{self.name} {result.sentence}; raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g})",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        result = self.run(objective, start, callback)
+        self.warn(result, stacklevel=3)
         return result
 
-    def _run(self, objective: Objective, start: Floats | None, callback: Callback | None) -> Result:
+    def warn(self, result: Result, stacklevel: int = 2) -> None:
+        """Say what to change, when the pass limit came before the tolerance."""
+        if result.status is Status.LIMIT:
+            advice = f"raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g})"
+            warnings.warn(f"{self.name} {result.sentence}; {advice}", ConvergenceWarning, stacklevel=stacklevel)
+
+    def run(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
+        """Minimise, without a warning."""
+        if reason := self.refusal(objective):
+            raise ParameterError(f"the solver {self.name!r} {reason}")
         clock = time.perf_counter()
         best: Step | None = None
         bound, status, trace = -math.inf, Status.LIMIT, []
@@ -159,8 +166,8 @@ class Solver(ABC):
                     best = step
                 best = Step(best.theta, best.objective, bound, step.passes, seconds, step.final)
                 trace.append((step.passes, seconds, best.objective, best.gap))
-                if (reason := self._verdict(best, callback)) is not None:
-                    status = reason
+                if (verdict := self._verdict(best, callback)) is not None:
+                    status = verdict
                     break
         except KeyboardInterrupt:
             if best is None:

@@ -1,0 +1,209 @@
+"""From labels to weights: the objectives that a task stands for, solved side by side.
+
+A binary task and a regression are one objective. Several classes are one objective a class with `ovr` (class k
+against the rest), solved on threads at the same time: they share the rows and nothing else, so that the result does
+not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.data.dataset import Dataset
+from beeline.exceptions import LabelError, ParameterError
+from beeline.kernels import num_threads
+from beeline.losses import Loss, ScalarLoss
+from beeline.objective import Intercept, Objective
+from beeline.regularizers import Regularizer
+from beeline.solvers.auto import choose_solver
+from beeline.solvers.base import Callback, Result, Solver, Status, Step
+
+__all__ = ["Multiclass", "Task", "Trained", "train"]
+
+Multiclass = Literal["ovr", "crammer_singer", "softmax"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be learned, from which rows.
+
+    Attributes
+    ----------
+    data, labels
+        The rows, and a label a row: a class number 0 … K−1, or a real target.
+    n_classes
+        K, or None for a regression.
+    loss, regularizer
+        The loss and Ω.
+    C, strength
+        What multiplies every loss, and Ω.
+    sample_weight, class_weight
+        What multiplies the loss of each row, and of each class's rows (None: 1).
+    intercept
+        As in `Objective`.
+    multiclass
+        How more than two classes are told apart: `ovr`, `crammer_singer` or `softmax`.
+    """
+
+    data: Dataset
+    labels: Floats
+    n_classes: int | None
+    loss: Loss
+    regularizer: Regularizer
+    C: float = 1.0
+    strength: float = 1.0
+    sample_weight: Floats | None = None
+    class_weight: Floats | None = None
+    intercept: Intercept = "free"
+    multiclass: Multiclass = "ovr"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.C < math.inf:
+            raise ParameterError(f"C must be positive and finite, not {self.C}")
+        if self.multiclass not in get_args(Multiclass):
+            raise ParameterError(
+                f"multiclass must be one of {', '.join(get_args(Multiclass))}, not {self.multiclass!r}"
+            )
+        for name, column in (("labels", self.labels), ("weights", self.sample_weight)):
+            if column is not None and len(column) != self.data.n_rows:
+                raise LabelError(f"{len(column)} {name} do not match {self.data.n_rows} rows")
+        if (self.loss.labels == "real") != (self.n_classes is None):
+            wanted = "real targets" if self.loss.labels == "real" else "classes"
+            raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}")
+
+    @property
+    def costs(self) -> Floats:
+        """c_i: C times the weights of the row and of its class."""
+        costs = np.full(self.data.n_rows, float(self.C))
+        if self.sample_weight is not None:
+            costs *= self.sample_weight
+        if self.class_weight is not None:
+            costs *= np.asarray(self.class_weight, dtype=np.float64)[self.labels.astype(np.int64)]
+        return costs
+
+    def objectives(self) -> list[Objective]:
+        """One objective an output."""
+        if not isinstance(self.loss, ScalarLoss):
+            raise ParameterError(f"{self.loss!r} is not a loss of one score a row")
+        if self.n_classes is None:
+            columns = [np.ascontiguousarray(self.labels, dtype=np.float64)]
+        else:
+            positive = [1] if self.n_classes <= 2 else range(self.n_classes)
+            columns = [np.where(self.labels == k, 1.0, -1.0) for k in positive]
+        first = Objective(self.data, columns[0], self.costs, self.loss, self.regularizer, self.strength, self.intercept)
+        return [first, *(first.with_labels(column) for column in columns[1:])]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The weights that were found, and how.
+
+    Attributes
+    ----------
+    weights, intercepts
+        Of shape (n_features, n_outputs) and (n_outputs,); one output for two classes and for a regression.
+    results
+        What the solver says, for each problem that it solved.
+    """
+
+    weights: Floats
+    intercepts: Floats
+    results: list[Result]
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in words; of several problems, the one farthest from its optimum."""
+        worst = max(self.results, key=lambda result: result.gap)
+        among = f"of {len(self.results)} problems, the worst " if len(self.results) > 1 else ""
+        return f"{among}{worst.sentence}"
+
+
+def train(
+    task: Task,
+    solver: str = "auto",
+    *,
+    tol: float = 1e-4,
+    max_passes: float = 1000,
+    seed: int = 0,
+    callback: Callback | None = None,
+    start: Trained | None = None,
+) -> Trained:
+    """Learn the task.
+
+    Parameters
+    ----------
+    solver, tol, max_passes, seed
+        As in `choose_solver`.
+    callback
+        Is called after every iteration of every problem, by one thread at a time; returning True stops them all.
+    start
+        An earlier result for the same outputs, to begin from.
+    """
+    objectives = task.objectives()
+    chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed)
+    results = _Side(chosen, callback).solve(objectives, _starts(objectives, start))
+    chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
+    split = [o.split(result.theta) for o, result in zip(objectives, results, strict=True)]
+    return Trained(np.column_stack([w for w, _ in split]), np.array([b for _, b in split]), results)
+
+
+def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
+    if start is None:
+        return [None] * len(objectives)
+    shape = (objectives[0].data.n_features, len(objectives))
+    if start.weights.shape != shape:
+        raise ParameterError(f"a start must have weights of shape {shape}, not {start.weights.shape}")
+    return [o.join(start.weights[:, k], float(start.intercepts[k])) for k, o in enumerate(objectives)]
+
+
+class _Side:
+    """Runs a solver on several objectives, side by side on threads.
+
+    Ctrl-C reaches the main thread only: it raises `KeyboardInterrupt` inside every problem at its next iteration, and
+    each returns its best so far. A problem that had not begun returns its start.
+    """
+
+    def __init__(self, solver: Solver, callback: Callback | None) -> None:
+        self.solver, self.callback = solver, callback
+        self.lock, self.interrupted, self.stopped = threading.Lock(), threading.Event(), threading.Event()
+
+    def solve(self, objectives: list[Objective], starts: list[Floats | None]) -> list[Result]:
+        """The results, in the order of the objectives."""
+        if len(objectives) == 1:
+            return [self.solver.run(objectives[0], starts[0], self.callback)]
+        with ThreadPoolExecutor(min(num_threads(), len(objectives))) as pool:
+            futures = [pool.submit(self._run, *pair) for pair in zip(objectives, starts, strict=True)]
+            self._wait(futures)
+        return [future.result() for future in futures]
+
+    def _wait(self, futures: list[Future[Result]]) -> None:
+        try:
+            wait(futures, return_when="FIRST_EXCEPTION")
+        except KeyboardInterrupt:
+            self.interrupted.set()
+        finally:
+            if any(future.done() and future.exception() for future in futures):
+                self.stopped.set()
+
+    def _run(self, objective: Objective, start: Floats | None) -> Result:
+        if self.interrupted.is_set() or self.stopped.is_set():
+            status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
+            point = objective.at(start)
+            return Result(point.theta, point.value, math.inf, status, 0, 0.0, 0.0, self.solver.name)
+        return self.solver.run(objective, start, self._step)
+
+    def _step(self, step: Step) -> bool:
+        if self.interrupted.is_set():
+            raise KeyboardInterrupt
+        if self.callback and not self.stopped.is_set():
+            with self.lock:
+                if self.callback(step):
+                    self.stopped.set()
+        return self.stopped.is_set()
