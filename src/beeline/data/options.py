@@ -31,16 +31,20 @@ class ReadOptions:
     ----------
     format
         The files' format; `auto` looks at their names and first bytes.
-    label, weight, query
-        Columns of a table that hold the label, the weight and the query id.
+    label
+        The column of a table that holds the labels.
+    weight
+        The column of a table that holds the weight of each row.
+    query
+        The column of a table that holds the query id of each row, for ranking.
     ignore
         Columns of a table to leave out.
     text
         Columns of a table that hold categories although they look like numbers.
     delimiter
-        What separates the fields of a CSV file; None looks at the first line.
+        What separates the fields of a CSV file; seen in its first line when not given.
     missing
-        What to do with missing values in a table.
+        What missing values in a table become.
     scale
         How features are scaled; learned from the data and recorded in the recipe.
     dtype
@@ -48,13 +52,13 @@ class ReadOptions:
     layout
         Dense rows or sparse rows; `auto` keeps a sparse source sparse and takes the smaller for tables.
     zero_based
-        Whether features of LIBSVM text count from 0 or from 1; None finds out.
+        Whether features of LIBSVM text count from 0 or from 1; found out when not given.
     n_features
-        The number of features of LIBSVM text; None takes the largest index seen.
+        The number of features of LIBSVM text; the largest index seen when not given.
     multilabel
-        Whether LIBSVM labels are sets (`1,3,7`); None finds out.
+        Whether LIBSVM labels are sets (`1,3,7`) or single; found out when not given.
     skip_bad_lines
-        Count and report bad lines instead of raising.
+        Count and report bad lines instead of stopping at the first.
     allow_nonfinite
         Let NaN and infinite values pass.
     recipe

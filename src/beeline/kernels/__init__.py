@@ -11,7 +11,6 @@ from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
     RowArrays,
     add_statistics,
-    num_threads,
     scale_features,
     scale_to_unit_norm,
 )
@@ -24,6 +23,11 @@ __all__ = [
     "scale_to_unit_norm",
     "set_num_threads",
 ]
+
+
+def num_threads() -> int:
+    """How many threads kernels use when they are not told otherwise."""
+    return _kernels.num_threads()
 
 
 def set_num_threads(n: int) -> None:
