@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from beeline.data.block import Block as Block
     from beeline.data.dataset import ArrayDataset as ArrayDataset
     from beeline.data.dataset import Dataset as Dataset
+    from beeline.data.store import Store as Store
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
 
@@ -25,6 +26,7 @@ _HOMES = {
     "ArrayDataset": "beeline.data.dataset",
     "Block": "beeline.data.block",
     "Dataset": "beeline.data.dataset",
+    "Store": "beeline.data.store",
     "num_threads": "beeline.kernels",
     "set_num_threads": "beeline.kernels",
 }

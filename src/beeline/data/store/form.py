@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -84,26 +84,10 @@ class Form:
             width=None if self.width is None or other.width is None else max(self.width, other.width),
         )
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
         """The Arrow schema; nothing in a store is null."""
-        value = pa.from_numpy_dtype(np.dtype(self.value_type))
-        if self.width is not None:
-            row = pa.list_(pa.field("value", value, nullable=False), self.width)
-        else:
-            fields = [("index", pa.from_numpy_dtype(np.dtype(self.index_type))), ("value", value)]
-            entry = pa.struct([pa.field(name, kind, nullable=False) for name, kind in fields])
-            row = pa.list_(pa.field("entry", entry, nullable=False))
-        columns = [("row", row)]
-        if self.labels == "single":
-            columns.append(("label", pa.float64()))
-        if self.labels == "sets":
-            columns.append(("labels", pa.list_(pa.field("label", pa.float64(), nullable=False))))
-        if self.weights:
-            columns.append(("weight", pa.float64()))
-        if self.queries:
-            columns.append(("query", pa.int64()))
-        return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
+        return _schema(self)
 
     @property
     def entry_bytes(self) -> int:
@@ -204,6 +188,7 @@ class RowBuffer:
         self._queries = np.empty(n_rows, np.int64) if form.queries else None
         self._indptr: AnyArray | None = None
         self._indices: AnyArray | None = None
+        self._values: AnyArray
         if form.width is not None:
             self._values = np.zeros((n_rows, form.width), form.value_type)
             return
@@ -217,11 +202,11 @@ class RowBuffer:
         if isinstance(block.labels, LabelSets):
             labels = block.labels
             self._sets.append(LabelSets(labels.indptr - labels.indptr[0], labels.stored().copy()))
-        elif self._labels is not None:
+        elif self._labels is not None and block.labels is not None:
             self._labels[rows] = block.labels
-        if self._weights is not None:
+        if self._weights is not None and block.weights is not None:
             self._weights[rows] = block.weights
-        if self._queries is not None:
+        if self._queries is not None and block.queries is not None:
             self._queries[rows] = block.queries
         if self._indptr is None or self._indices is None or block.indptr is None or block.indices is None:
             self._values[rows, : block.n_features] = block.values
@@ -237,9 +222,8 @@ class RowBuffer:
     def block(self, n_features: int) -> Block:
         """All rows; the buffer's own memory."""
         labels = LabelSets.concatenate(self._sets) if self.form.labels == "sets" else self._labels
-        beside = {"labels": labels, "weights": self._weights, "queries": self._queries}
         width = self.form.width if self.form.width is not None else n_features
-        return Block(self._values, width, self._indptr, self._indices, **beside)
+        return Block(self._values, width, self._indptr, self._indices, labels, self._weights, self._queries)
 
 
 def merged(blocks: Sequence[Block], form: Form) -> Block:
@@ -248,6 +232,27 @@ def merged(blocks: Sequence[Block], form: Form) -> Block:
     for block in blocks:
         buffer.append(block)
     return buffer.block(max(b.n_features for b in blocks))
+
+
+@lru_cache(maxsize=64)
+def _schema(form: Form) -> pa.Schema:
+    value = pa.from_numpy_dtype(np.dtype(form.value_type))
+    if form.width is not None:
+        row = pa.list_(pa.field("value", value, nullable=False), form.width)
+    else:
+        fields = [("index", pa.from_numpy_dtype(np.dtype(form.index_type))), ("value", value)]
+        entry = pa.struct([pa.field(name, kind, nullable=False) for name, kind in fields])
+        row = pa.list_(pa.field("entry", entry, nullable=False))
+    columns = [("row", row)]
+    if form.labels == "single":
+        columns.append(("label", pa.float64()))
+    if form.labels == "sets":
+        columns.append(("labels", pa.list_(pa.field("label", pa.float64(), nullable=False))))
+    if form.weights:
+        columns.append(("weight", pa.float64()))
+    if form.queries:
+        columns.append(("query", pa.int64()))
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
 
 
 def _say(value: str | bool | None) -> str:

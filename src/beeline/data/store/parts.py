@@ -22,7 +22,7 @@ __all__ = ["PartWriter"]
 
 
 class PartWriter:
-    """Cuts rows into chunks and writes them to `part-00000.arrow`, `part-00001.arrow`, …
+    """Cuts rows into chunks and writes them to `part-00000.arrow`, `part-00001.arrow` and so on.
 
     A chunk takes as many rows as fit into `chunk_bytes`, and at least one. Where the cuts fall depends on the rows
     alone and not on the blocks in which they come. Beyond the block at hand, less than two chunks are held.
@@ -130,9 +130,8 @@ class _Part:
         self._writer.close()
         self.file.sync()
         self.file.close()
-        rows, nnz, nbytes, checksum = zip(*self._table, strict=True)
-        counts = [np.array(column, np.int64) for column in (rows, nnz, nbytes)]
-        chunks = ChunkTable(*counts, np.array(checksum, np.uint64))
+        rows, nnz, nbytes, checksum = (np.array(column, np.uint64) for column in zip(*self._table, strict=True))
+        chunks = ChunkTable(rows.astype(np.int64), nnz.astype(np.int64), nbytes.astype(np.int64), checksum)
         return PartInfo(self.path.name, self.file.size, self._start, self.file.frame.intdigest(), chunks)
 
 

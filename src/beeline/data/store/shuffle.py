@@ -75,11 +75,10 @@ class Shuffler:
             units = np.arange(self._n_rows, self._n_rows + block.n_rows, dtype=np.int64)
         keys = keys_of(units, self.seed)
         self._n_rows += block.n_rows
-        # Scattering copies the rows, so it is done piece by piece.
-        pieces = max(1, -(-block.nbytes * 8 // self.memory))
-        step = max(1, -(-block.n_rows // pieces))
-        for start in range(0, block.n_rows, step):
-            self._scatter.write(block.rows(start, start + step), keys[start : start + step])
+        start = 0
+        for piece in block.pieces(max(1, self.memory // 8)):  # scattering copies the rows
+            self._scatter.write(piece, keys[start : start + piece.n_rows])
+            start += piece.n_rows
 
     def sorted_blocks(self, form: Form) -> Iterator[Block]:
         """All rows in the order of their keys, brought into one form; can be walked once."""

@@ -102,7 +102,9 @@ class Store(Dataset):
         """One label (or label set) a row, gathered by walking the store."""
         if self.manifest.form.labels == "sets":
             sets = (block.labels for block in self._walk(drop=self.nbytes > _NO_BUDGET))
-            return LabelSets.concatenate([s.rows(0, len(s)) for s in sets if isinstance(s, LabelSets)])
+            return LabelSets.concatenate(
+                [LabelSets(s.indptr, s.stored().copy()) for s in sets if isinstance(s, LabelSets)]
+            )
         return self._column("labels") if self.manifest.form.labels is not None else None
 
     @property
@@ -144,7 +146,7 @@ class Store(Dataset):
         while first < self.n_chunks:
             last = self._last_within(first, memory)
             if last == first + 1:
-                yield from _cut(next(walk), memory)
+                yield from next(walk).pieces(memory)
             else:
                 group = slice(first, last)
                 rows, nnz = int(self._chunk_rows[group].sum()), int(self._chunk_nnz[group].sum())
@@ -169,7 +171,7 @@ class Store(Dataset):
         blocks[0] = blocks[0].rows(start - before, blocks[0].n_rows)
         return merged(blocks, self.manifest.form)
 
-    def gather(self, picked: AnyArray) -> Block:
+    def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy; each chunk they lie in is visited once."""
         picked = np.ascontiguousarray(picked, dtype=np.int64)
         if not len(picked):
@@ -183,13 +185,13 @@ class Store(Dataset):
         for some in np.split(order, cuts):
             number = int(chunks[some[0]])
             before = int(self._row_ends[number - 1]) if number else 0
-            blocks.append(self.chunk(number).gather(picked[some] - before))
+            blocks.append(self.chunk(number).gather(picked[some] - before, threads=threads))
         together = blocks[0] if len(blocks) == 1 else merged(blocks, self.manifest.form)
         if bool(np.all(order[1:] > order[:-1])):
             return together
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return together.gather(back)
+        return together.gather(back, threads=threads)
 
     def verify(self) -> None:
         """Read everything and compare it with the manifest; raises `CorruptStoreError` with the first flaw."""
@@ -273,14 +275,3 @@ def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store
     """
     folder = Path(path)
     return Store(folder, Manifest.load(folder), memory)
-
-
-def _cut(block: Block, memory: int) -> Iterator[Block]:
-    """A block in views of at most `memory` bytes; a row that is larger stands alone."""
-    start = 0
-    while start < block.n_rows:
-        stop = block.n_rows
-        while stop - start > 1 and (size := block.rows(start, stop).nbytes) > memory:
-            stop = start + max(1, min(stop - start - 1, (stop - start) * memory // size))
-        yield block.rows(start, stop)
-        start = stop

@@ -108,7 +108,7 @@ class StoreWriter:
 
     def restart(self) -> None:
         """Throw away what was written so far."""
-        folder = self._working_folder()
+        self._working_folder()
         self._abandon()
         with writing(self._place.target):
             for draft in self._drafts:
