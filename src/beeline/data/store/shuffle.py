@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -87,7 +88,7 @@ class Shuffler:
 
     def discard(self) -> None:
         """Remove all files."""
-        self._scatter.close()
+        self._scatter.abandon()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _sorted(self, scatter: _Scatter, form: Form) -> Iterator[Block]:
@@ -103,8 +104,12 @@ class Shuffler:
             else:
                 wanted = min(_BUCKETS, 1 << (4 * size // self.memory).bit_length())
                 finer = _Scatter(bucket.path.with_suffix(""), bucket.first_key, bucket.last_key, wanted)
-                for block, keys in bucket.records():
-                    finer.write(block, keys)
+                try:
+                    for block, keys in bucket.records():
+                        finer.write(block, keys)
+                except BaseException:
+                    finer.abandon()
+                    raise
                 bucket.path.unlink()
                 yield from self._sorted(finer, form)
                 continue
@@ -139,6 +144,12 @@ class _Scatter:
             if bucket is not None:
                 bucket.close()
 
+    def abandon(self) -> None:
+        for bucket in self.buckets:
+            if bucket is not None:
+                with suppress(OSError):  # a full disk was reported when it was met
+                    bucket.close()
+
 
 class _Bucket:
     """A file of rows with their keys: an Arrow stream, and one more behind it each time the rows change their form."""
@@ -168,13 +179,15 @@ class _Bucket:
         self.last_key = max(self.last_key, int(keys.max()))
 
     def close(self) -> None:
-        self._end_stream()
-        self._file.close()
+        try:
+            self._end_stream()
+        finally:
+            self._file.close()
 
     def _end_stream(self) -> None:
         if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+            stream, self._stream = self._stream, None
+            stream.close()
 
     def size_in(self, form: Form) -> int:
         """Bytes that `load_sorted` takes."""

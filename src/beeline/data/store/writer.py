@@ -186,15 +186,14 @@ class StoreWriter:
             draft.folder.rmdir()
             return draft
         final = PartWriter(folder, form, *self._sizes)
-        blocks = self._drafted() if self._shuffler is None else self._shuffler.sorted_blocks(form)
-        self._drafts.append(final)
-        for block in blocks:
+        drafts, self._drafts = self._drafts, [*self._drafts, final]
+        for block in self._drafted(drafts) if self._shuffler is None else self._shuffler.sorted_blocks(form):
             final.write(block)
         final.close()
         return final
 
-    def _drafted(self) -> Iterator[Block]:
-        for draft in list(self._drafts):
+    def _drafted(self, drafts: list[PartWriter]) -> Iterator[Block]:
+        for draft in drafts:
             for info in draft.close():
                 part = MappedPart(draft.folder / info.name, info, draft.form)
                 for chunk in range(len(info.chunks.rows)):
