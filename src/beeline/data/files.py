@@ -134,19 +134,21 @@ def _local(path: Path) -> SourceFile:
 def _find_remote(uri: str) -> Iterator[SourceFile]:
     from pyarrow import fs
 
-    with reading(uri):
+    scheme = uri.split("://", maxsplit=1)[0]
+    # A URI may carry a password and settings of the connection; messages show neither.
+    shown = f"{scheme}://{uri.split('://', maxsplit=1)[1].split('?')[0].rsplit('@', maxsplit=1)[-1]}"
+    with reading(shown):
         filesystem, path = fs.FileSystem.from_uri(uri)
         found = filesystem.get_file_info(path)
         if found.type == fs.FileType.NotFound:
-            raise SourceError(f"{uri}: no such file or folder")
+            raise SourceError(f"{shown}: no such file or folder")
         infos = [found]
         if found.type == fs.FileType.Directory:
             below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             kept = [i for i in below if i.type == fs.FileType.File and not _hidden(Path(i.path[len(path) :]).parts[1:])]
             infos = sorted(kept, key=lambda info: str(info.path))
             if not infos:
-                raise SourceError(f"{uri}: the folder holds no file")
-        scheme = uri.split("://", maxsplit=1)[0]
+                raise SourceError(f"{shown}: the folder holds no file")
         if isinstance(filesystem, fs.LocalFileSystem):
             yield from (_local(Path(info.path)) for info in infos)
             return
