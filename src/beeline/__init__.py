@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from beeline.data.dataset import ArrayDataset as ArrayDataset
     from beeline.data.dataset import Dataset as Dataset
     from beeline.data.store import Store as Store
+    from beeline.data.store import open_store as open_store
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Dataset": "beeline.data.dataset",
     "Store": "beeline.data.store",
     "num_threads": "beeline.kernels",
+    "open_store": "beeline.data.store",
     "set_num_threads": "beeline.kernels",
 }
 

@@ -16,40 +16,55 @@ from beeline import Block
 from beeline.data.store import StoreWriter, open_store
 from beeline.exceptions import StoreError
 
-# Writes a store whose labels all are `label`, and kills itself just before the call number `fatal` that changes
-# something on the disk.
+# For each line of orders a new process writes a store whose labels all are `label`, and kills itself just before the
+# call number `fatal` that changes something on the disk.
 WRITER = """
-import ctypes, os, signal, sys
+import os, signal, sys
 import numpy as np
 from beeline import Block
 from beeline.data.store import StoreWriter, folder
 
-target, label, fatal, shuffle = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), eval(sys.argv[4])
-calls = 0
-
-def dying(function):
+def dying(function, fatal, calls=[0]):
     def call(*arguments, **settings):
-        global calls
-        calls += 1
-        if calls == fatal:
+        calls[0] += 1
+        if calls[0] == fatal:
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*arguments, **settings)
     return call
 
-for name in ("mkdir", "fsync", "rename", "unlink", "rmdir"):
-    setattr(os, name, dying(getattr(os, name)))
-folder._exchange = dying(folder._exchange)
-with StoreWriter(target, overwrite=True, chunk_bytes=1000, part_bytes=20_000, shuffle=shuffle, memory=10_000) as writer:
-    for _ in range(10):
-        writer.write(Block(np.ones((50, 4)), 4, labels=np.full(50, label)))
-    writer.finish()
-print("calls", calls)
+def write(target, label, fatal, shuffle):
+    for name in ("mkdir", "fsync", "rename", "unlink", "rmdir"):
+        setattr(os, name, dying(getattr(os, name), fatal))
+    folder._exchange = dying(folder._exchange, fatal)
+    settings = {"chunk_bytes": 1000, "part_bytes": 15_000, "shuffle": shuffle, "memory": 10_000}
+    with StoreWriter(target, overwrite=True, **settings) as writer:
+        for _ in range(10):
+            writer.write(Block(np.ones((50, 4)), 4, labels=np.full(50, label)))
+        writer.finish()
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        try:
+            write(*eval(line))
+        finally:
+            os._exit(1 if sys.exc_info()[0] else 0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def run_writer(target, label, fatal, shuffle=None):
-    command = [sys.executable, "-c", WRITER, str(target), str(label), str(fatal), str(shuffle)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+@pytest.fixture(scope="module")
+def run_writer():
+    """Write a store in another process; returns its exit code."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", WRITER], text=True, **pipes) as server:
+
+        def run(target, label, fatal, shuffle=None):
+            server.stdin.write(f"{(str(target), label, fatal, shuffle)!r}\n")
+            server.stdin.flush()
+            return int(server.stdout.readline())
+
+        yield run
 
 
 def label_in(target):
@@ -75,16 +90,16 @@ def write(target, label, **settings):
         return writer.finish()
 
 
-def test_killed_before_every_change_of_the_disk(tmp_path):
+def test_killed_before_every_change_of_the_disk(tmp_path, run_writer):
     target = tmp_path / "s"
     outcomes = []
     for fatal in range(1, 100):
-        result = run_writer(target, 1.0, fatal)
-        assert result.returncode in (0, -signal.SIGKILL), result.stderr
+        code = run_writer(target, 1.0, fatal)
+        assert code in (0, -signal.SIGKILL)
         outcomes.append(target.exists())
         if target.exists():
             assert label_in(target) == 1
-        if result.returncode == 0:
+        if code == 0:
             break
     assert fatal > 8
     assert not outcomes[0]
@@ -92,28 +107,28 @@ def test_killed_before_every_change_of_the_disk(tmp_path):
     assert names(tmp_path) == ["s"]  # the last run cleared up behind all others
 
 
-def test_killed_while_overwriting(tmp_path):
+def test_killed_while_overwriting(tmp_path, run_writer):
     target = tmp_path / "s"
     write(target, 0.0)
     survivors = []
     for fatal in range(1, 100):
-        result = run_writer(target, float(fatal), fatal)
-        assert result.returncode in (0, -signal.SIGKILL), result.stderr
+        code = run_writer(target, float(fatal), fatal)
+        assert code in (0, -signal.SIGKILL)
         survivors.append(label_in(target) == fatal)
-        if result.returncode == 0:
+        if code == 0:
             break
     assert not survivors[0]
     assert sum(survivors) > 1  # also some that died after the exchange, before the old store was removed
     assert names(tmp_path) == ["s"]
 
 
-def test_killed_while_shuffling(tmp_path):
+def test_killed_while_shuffling(tmp_path, run_writer):
     target = tmp_path / "s"
     for fatal in (2, 4, 9, 25):
-        assert run_writer(target, 1.0, fatal, shuffle=3).returncode == -signal.SIGKILL
+        assert run_writer(target, 1.0, fatal, shuffle=3) == -signal.SIGKILL
         assert not target.exists()
         assert all(name.startswith(".s.partial-") for name in names(tmp_path))
-    assert run_writer(target, 1.0, 0, shuffle=3).returncode == 0
+    assert run_writer(target, 1.0, 0, shuffle=3) == 0
     assert names(tmp_path) == ["s"]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from itertools import pairwise
@@ -171,14 +173,17 @@ def test_types_widen_and_features_grow(tmp_path):
         store.verify()
 
 
-def test_dense_rows_grow(tmp_path):
+@pytest.mark.parametrize(("shuffle", "memory"), [(None, 1000), (3, 1000), (3, 100)])
+def test_dense_rows_grow(tmp_path, shuffle, memory):
     rng = np.random.default_rng(0)
-    store = write(tmp_path / "s", [Block(rng.random((5, 3)), 3), Block(rng.random((5, 4)), 4)], finish=(None, 6))
-    X = store.rows(0, 10).values
+    blocks = [Block(rng.random((5, 3)), 3, labels=np.zeros(5)), Block(rng.random((5, 4)), 4, labels=np.ones(5))]
+    store = write(tmp_path / "s", blocks, finish=(None, 6), shuffle=shuffle, memory=memory)
+    X = store.rows(0, 10).values[np.argsort(store.labels, kind="stable")]
     assert X.shape == (10, 6)
     assert np.all(X[:5, 3:] == 0)
     assert np.all(X[5:, :4] > 0)
     assert np.all(X[:, 4:] == 0)
+    store.verify()
 
 
 @pytest.mark.parametrize(
@@ -304,6 +309,38 @@ def test_statistics_of_label_sets_and_of_numbers_that_are_not_finite(tmp_path):
     np.testing.assert_array_equal(open_store(store.path).labels, y)
 
 
+def test_positions_beyond_32_bits(tmp_path):
+    """Rows near the end of a block of more than 2³¹ entries, in files that are holes but for their ends."""
+    end = 2**31 + 100
+    values = np.memmap(tmp_path / "values", np.float32, "w+", shape=end)
+    indices = np.memmap(tmp_path / "indices", np.int32, "w+", shape=end)
+    values[-9:], indices[-9:] = 2.5, 3
+    block = Block(values, 5, np.array([end - 3, end - 2, end - 2, end - 1]), indices)
+    for name, shuffle in (("plain", None), ("shuffled", 1)):
+        with StoreWriter(tmp_path / name, shuffle=shuffle) as writer:
+            writer.write(block)
+            store = writer.finish()
+        assert sorted(store.rows(0, 3).to_dense()[:, 3]) == [0, 2.5, 2.5]
+
+
+def test_more_entries_than_32_bits_can_count(tmp_path, monkeypatch):
+    monkeypatch.setattr("beeline.data.store.form._MOST_ENTRIES", 7)
+    short, long = sparse_block(40, 10, per_row=3), sparse_block(1, 40, 3, per_row=20)
+    store = write(tmp_path / "s", [short], chunk_bytes=60)
+    assert store.rows(0, 40).indptr.dtype == np.int64
+    assert_same(store.rows(0, 40), short)
+    assert long.nnz > 7
+    with pytest.raises(DataError, match="longer than the 7 a store can hold"):
+        write(tmp_path / "t", [long])
+
+
+def test_a_budget_may_be_a_text(tmp_path):
+    path = write(tmp_path / "s", [sparse_block(30, 8)]).path
+    assert open_store(path, memory="64M").memory == 64 << 20
+    with pytest.raises(ParameterError, match="at least 1 byte"):
+        next(open_store(path).blocks(0))
+
+
 def test_a_store_travels_to_another_process(tmp_path):
     block = sparse_block(30, 8, labels=np.zeros(30))
     store = open_store(write(tmp_path / "s", [block]).path, memory=1000)
@@ -358,3 +395,21 @@ def resident(store):
             elif inside and line.startswith("Rss:"):
                 total += int(line.split()[1]) << 10
     return total
+
+
+def test_writing_and_reading_do_not_load_pandas(tmp_path):
+    """It would take 45 MB that the memory budget knows nothing of."""
+    code = """
+import sys, numpy as np
+from beeline import Block
+from beeline.data.store import StoreWriter
+for shuffle in (None, 1):
+    with StoreWriter(sys.argv[1] + str(shuffle), shuffle=shuffle) as writer:
+        writer.write(Block(np.ones((9, 2)), 2, labels=np.ones(9)))
+        store = writer.finish()
+    assert store.gather(np.array([3, 1])).n_rows == 2
+    assert len(list(store.blocks(1000))) == 1
+print([name for name in ("pandas", "scipy", "sklearn") if name in sys.modules])
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "s")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -19,7 +19,7 @@ from beeline.data.block import Block
 from beeline.data.labels import LabelSets
 from beeline.exceptions import DataError
 
-__all__ = ["Form", "RowBuffer", "merged"]
+__all__ = ["Form", "RowBuffer", "from_arrow", "merged", "to_arrow"]
 
 _MOST_ENTRIES = 2**31 - 1  # of one chunk: list offsets are int32
 
@@ -114,46 +114,46 @@ class Form:
         columns = [self._row_column(block)]
         if isinstance(block.labels, LabelSets):
             sets = block.labels
-            columns.append(_list_array(self.schema.field("labels").type, sets.indptr, _array(sets.stored())))
+            columns.append(_list_array(self.schema.field("labels").type, sets.indptr, to_arrow(sets.stored())))
         elif block.labels is not None:
-            columns.append(_array(block.labels))
-        columns += [_array(column) for column in (block.weights, block.queries) if column is not None]
+            columns.append(to_arrow(block.labels))
+        columns += [to_arrow(column) for column in (block.weights, block.queries) if column is not None]
         return pa.record_batch(columns, schema=self.schema)
 
     def _row_column(self, block: Block) -> pa.Array:
         row = self.schema.field("row").type
         if block.indptr is None or block.indices is None:
-            flat = _array(np.ascontiguousarray(block.values).reshape(-1))
+            flat = to_arrow(np.ascontiguousarray(block.values).reshape(-1))
             return pa.Array.from_buffers(row, block.n_rows, [None], children=[flat])
         start, stop = int(block.indptr[0]), int(block.indptr[-1])
         if stop - start > _MOST_ENTRIES:
             raise DataError(f"a row of {stop - start:,} entries is longer than the {_MOST_ENTRIES:,} a store can hold")
-        entries = [_array(block.indices[start:stop]), _array(block.values[start:stop])]
+        entries = [to_arrow(block.indices[start:stop]), to_arrow(block.values[start:stop])]
         children = pa.StructArray.from_arrays(entries, fields=list(row.value_type))
         return _list_array(row, block.indptr, children)
 
     def from_batch(self, batch: pa.RecordBatch, n_features: int) -> Block:
-        """The rows of a record batch, as views of its buffers."""
+        """The rows of a record batch, as views of its buffers; dense rows know their number of features."""
         n_rows = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         beside: dict[str, Any] = {}
         if "label" in columns:
-            beside["labels"] = _view(columns["label"].buffers()[1], "float64", n_rows)
+            beside["labels"] = from_arrow(columns["label"].buffers()[1], "float64", n_rows)
         if "labels" in columns:
             buffers = columns["labels"].buffers()
-            positions = _view(buffers[1], "int32", n_rows + 1).astype(np.int64)
-            beside["labels"] = LabelSets(positions, _view(buffers[3], "float64", int(positions[-1])))
+            positions = from_arrow(buffers[1], "int32", n_rows + 1).astype(np.int64)
+            beside["labels"] = LabelSets(positions, from_arrow(buffers[3], "float64", int(positions[-1])))
         if "weight" in columns:
-            beside["weights"] = _view(columns["weight"].buffers()[1], "float64", n_rows)
+            beside["weights"] = from_arrow(columns["weight"].buffers()[1], "float64", n_rows)
         if "query" in columns:
-            beside["queries"] = _view(columns["query"].buffers()[1], "int64", n_rows)
+            beside["queries"] = from_arrow(columns["query"].buffers()[1], "int64", n_rows)
         buffers = columns["row"].buffers()
-        if self.index_type is None:
-            values = _view(buffers[-1], self.value_type, n_rows * n_features)
-            return Block(values.reshape(n_rows, n_features), n_features, **beside)
-        indptr = _view(buffers[1], "int32", n_rows + 1)
+        if self.width is not None:
+            values = from_arrow(buffers[-1], self.value_type, n_rows * self.width)
+            return Block(values.reshape(n_rows, self.width), self.width, **beside)
+        indptr = from_arrow(buffers[1], "int32", n_rows + 1)
         nnz = int(indptr[-1])
-        indices, values = _view(buffers[4], self.index_type, nnz), _view(buffers[6], self.value_type, nnz)
+        indices, values = from_arrow(buffers[4], self.index_type, nnz), from_arrow(buffers[6], self.value_type, nnz)
         return Block(values, n_features, indptr, indices, **beside)
 
     def to_json(self) -> dict[str, Any]:
@@ -259,7 +259,9 @@ def _say(value: str | bool | None) -> str:
     return "none" if not value else "some" if value is True else value
 
 
-def _array(values: AnyArray) -> pa.Array:
+def to_arrow(values: AnyArray) -> pa.Array:
+    """An Arrow array on the memory of a NumPy array."""
+    # pyarrow.array would do it too, but it loads pandas first: 45 MB of memory and the time of its import.
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
@@ -271,7 +273,7 @@ def _list_array(kind: pa.DataType, positions: AnyArray, children: pa.Array) -> p
     return pa.Array.from_buffers(kind, len(positions) - 1, buffers, children=[children])
 
 
-def _view(buffer: pa.Buffer | None, dtype: str | None, count: int) -> AnyArray:
+def from_arrow(buffer: pa.Buffer | None, dtype: str | None, count: int) -> AnyArray:
     """The first `count` items of a buffer; a batch without entries may have no buffer at all."""
     if buffer is None or buffer.size == 0:
         if count:

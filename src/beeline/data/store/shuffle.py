@@ -5,15 +5,15 @@ keys. That order is fixed by the seed and the number of rows: it does not depend
 blocks in which the rows came, or on the number of threads. Rows with query ids get the key of their query, so that a
 query stays together and in order.
 
-Rows are first scattered to files by ranges of keys; each file is then loaded, sorted and passed on. A file that is
-too large is scattered again, by narrower ranges. So a row is written and read once where the data are at most
-`_BUCKETS / 2` times the memory, twice up to `_BUCKETS² / 4` times, and so on.
+Rows that do not fit into a quarter of the memory are scattered to files by ranges of keys; each file is then loaded,
+sorted and passed on. A file that is too large is scattered again, by narrower ranges. So a row is written and read
+once where the data are at most `_BUCKETS / 2` times the memory, twice up to `_BUCKETS² / 2` times, and so on.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from beeline._types import AnyArray
 from beeline.data.block import Block
 from beeline.data.labels import LabelSets
-from beeline.data.store.form import Form, RowBuffer
+from beeline.data.store.form import Form, RowBuffer, from_arrow, merged, to_arrow
 
 __all__ = ["Shuffler", "keys_of"]
 
@@ -67,29 +67,47 @@ class Shuffler:
         self.seed, self.memory = seed, memory
         self._folder = folder
         self._n_rows = 0
-        self._scatter = _Scatter(folder, 0, _LAST_KEY, _BUCKETS)
+        self._held: list[tuple[Block, Keys]] = []
+        self._scatter: _Scatter | None = None
 
     def write(self, block: Block) -> None:
-        """Scatter the rows of a block; nothing of it is kept when this returns."""
+        """Take the rows of a block; nothing of it is kept but copies, as far as the memory allows."""
         units = block.queries
         if units is None:
             units = np.arange(self._n_rows, self._n_rows + block.n_rows, dtype=np.int64)
         keys = keys_of(units, self.seed)
         self._n_rows += block.n_rows
         start = 0
-        for piece in block.pieces(max(1, self.memory // 8)):  # scattering copies the rows
-            self._scatter.write(piece, keys[start : start + piece.n_rows])
+        for piece in block.pieces(max(1, self.memory // 4)):  # scattering copies the rows
+            some = keys[start : start + piece.n_rows]
             start += piece.n_rows
+            if self._scatter is not None:
+                self._scatter.write(piece, some)
+                continue
+            self._held.append((merged([piece], Form.of(piece)), some.copy()))
+            if sum(b.nbytes + k.nbytes for b, k in self._held) > self.memory // 4:
+                self._spill()
+
+    def _spill(self) -> None:
+        self._scatter = _Scatter(self._folder, 0, _LAST_KEY, _BUCKETS)
+        while self._held:
+            self._scatter.write(*self._held.pop(0))
 
     def sorted_blocks(self, form: Form) -> Iterator[Block]:
         """All rows in the order of their keys, brought into one form; can be walked once."""
-        yield from self._sorted(self._scatter, form)
+        if self._scatter is not None:
+            yield from self._sorted(self._scatter, form)
+        else:
+            nnz = sum(block.nnz for block, _ in self._held)
+            yield from _in_order(self._held, form, self._n_rows, nnz)
         self.discard()
 
     def discard(self) -> None:
         """Remove all files."""
-        self._scatter.abandon()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.clear()
+        if self._scatter is not None:
+            self._scatter.abandon()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _sorted(self, scatter: _Scatter, form: Form) -> Iterator[Block]:
         scatter.close()
@@ -98,7 +116,7 @@ class Shuffler:
                 continue
             size = bucket.size_in(form)
             if size <= self.memory // 2:
-                yield from bucket.load_sorted(form)
+                yield from _in_order(bucket.records(), form, bucket.n_rows, bucket.nnz)
             elif bucket.first_key == bucket.last_key:  # one row, or one query: in order as it lies
                 yield from (block for block, _ in bucket.records())
             else:
@@ -170,7 +188,7 @@ class _Bucket:
             self._stream = pa.ipc.new_stream(self._file, schema)
             self._forms.append(form)
         assert self._stream is not None
-        columns = [*form.to_batch(block).columns, pa.array(keys)]
+        columns = [*form.to_batch(block).columns, to_arrow(keys)]
         self._stream.write_batch(pa.record_batch(columns, schema=schema))
         self.n_rows, self.nnz = self.n_rows + block.n_rows, self.nnz + block.nnz
         self.n_labels += len(block.labels.stored()) if isinstance(block.labels, LabelSets) else 0
@@ -190,10 +208,11 @@ class _Bucket:
             stream.close()
 
     def size_in(self, form: Form) -> int:
-        """Bytes that `load_sorted` takes."""
+        """Bytes that the rows take while they are put in order."""
         columns = (form.labels is not None) + form.weights + form.queries
         a_row = 8 * (3 + columns)  # key, order, position, and what goes with the row
-        return self.n_rows * a_row + self.nnz * form.entry_bytes + self.n_labels * 16
+        entries = self.nnz if form.width is None else self.n_rows * form.width
+        return self.n_rows * a_row + entries * form.entry_bytes + self.n_labels * 16
 
     def records(self) -> Iterator[tuple[Block, Keys]]:
         """The rows as they were written."""
@@ -201,18 +220,23 @@ class _Bucket:
             for form in self._forms:
                 with pa.ipc.open_stream(file) as stream:
                     for batch in stream:
-                        yield form.from_batch(batch, self.n_features), batch.column("key").to_numpy()
+                        yield (
+                            form.from_batch(batch, self.n_features),
+                            from_arrow(batch.column("key").buffers()[1], "uint64", batch.num_rows),
+                        )
 
-    def load_sorted(self, form: Form) -> Iterator[Block]:
-        """All rows in the order of their keys, a part at a time: they are in memory once, and one part twice."""
-        buffer, keys = RowBuffer(form, self.n_rows, self.nnz), np.empty(self.n_rows, np.uint64)
-        row = 0
-        for block, some in self.records():
-            buffer.append(block)
-            keys[row : row + len(some)] = some
-            row += len(some)
-        loaded = buffer.block(self.n_features)
-        order = np.argsort(keys, kind="stable")  # rows of one query share a key and keep their order
-        step = max(1, min(self.n_rows, -(-self.n_rows * max(_PIECE, loaded.nbytes // 16) // max(1, loaded.nbytes))))
-        for start in range(0, self.n_rows, step):
-            yield loaded.gather(order[start : start + step])
+
+def _in_order(records: Iterable[tuple[Block, Keys]], form: Form, n_rows: int, nnz: int) -> Iterator[Block]:
+    """All rows in the order of their keys, a part at a time: they are in memory once, and one part twice."""
+    buffer, keys = RowBuffer(form, n_rows, nnz), np.empty(n_rows, np.uint64)
+    row = n_features = 0
+    for block, some in records:
+        buffer.append(block)
+        keys[row : row + len(some)] = some
+        row, n_features = row + len(some), max(n_features, block.n_features)
+    loaded = buffer.block(n_features)
+    order = np.argsort(keys, kind="stable")  # rows of one query share a key and keep their order
+    parts = min(16, loaded.nbytes // _PIECE + 1)
+    step = -(-n_rows // parts)
+    for start in range(0, n_rows, step):
+        yield loaded.gather(order[start : start + step])

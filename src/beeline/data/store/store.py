@@ -15,6 +15,7 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, Labels
 from beeline.data.dataset import Dataset
 from beeline.data.labels import LabelSets
+from beeline.data.options import parse_size
 from beeline.data.store.form import RowBuffer, merged
 from beeline.data.store.manifest import Manifest
 from beeline.data.store.mapping import MappedPart, check_size, missing
@@ -263,7 +264,7 @@ class Store(Dataset):
         return column
 
 
-def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store:
+def open_store(path: str | os.PathLike[str], memory: str | int | None = None) -> Store:
     """Open a store.
 
     Parameters
@@ -271,7 +272,7 @@ def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store
     path
         The folder.
     memory
-        The default budget of `Store.blocks`, in bytes.
+        The default budget of `Store.blocks`, in bytes or as a text such as `64M`.
     """
     folder = Path(path)
-    return Store(folder, Manifest.load(folder), memory)
+    return Store(folder, Manifest.load(folder), None if memory is None else parse_size(memory))

@@ -197,7 +197,7 @@ class StoreWriter:
             for info in draft.close():
                 part = MappedPart(draft.folder / info.name, info, draft.form)
                 for chunk in range(len(info.chunks.rows)):
-                    yield part.block(chunk, draft.form.width or self._n_features)
+                    yield part.block(chunk, self._n_features)
                     part.drop(chunk)
                 part.path.unlink()
             draft.folder.rmdir()
