@@ -243,6 +243,15 @@ def test_without_the_exchange_of_folders(tmp_path, monkeypatch):
     assert label_in(target) == 2
 
 
+def test_a_process_number_used_again_does_not_protect_what_was_left(tmp_path):
+    fresh, old = (tmp_path / f".s.partial-{os.getpid()}-0{i}" for i in range(2))
+    for folder in (fresh, old):
+        folder.mkdir()
+    os.utime(old, (1e9, 1e9))
+    write(tmp_path / "s", 1.0)
+    assert names(tmp_path) == [fresh.name, "s"]
+
+
 def dead_process():
     with subprocess.Popen(["true"]) as child:
         child.wait()

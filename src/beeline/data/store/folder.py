@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ _ADVICE = {
     errno.EROFS: "choose a folder you may write to",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
+_MOMENT = 60.0  # seconds, more than enough from making a folder to locking it
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -118,7 +120,7 @@ class PartialFolder:
         with os.scandir(self.target.parent) as entries:
             found = [(entry.path, pattern.fullmatch(entry.name)) for entry in entries]
         for path, match in found:
-            if not match or _is_alive(int(match[2])) or _is_locked(path):
+            if not match or _in_use(path, int(match[2])):
                 continue
             if match[1] == "replaced" and not self.target.exists():
                 Path(path).rename(self.target)
@@ -191,6 +193,23 @@ def _looks_like_store(folder: Path) -> bool:
         return False
 
 
+def _in_use(path: str, pid: int) -> bool:
+    """Whether someone works in a folder; a file system that cannot tell counts as yes."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # No one holds the lock. Its owner may be about to take it, but not for long. The process alone proves nothing:
+        # in a new container, or after a restart, another one may have the same number.
+        return _is_alive(pid) and time.time() - os.fstat(descriptor).st_mtime < _MOMENT
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -199,19 +218,3 @@ def _is_alive(pid: int) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
-
-
-def _is_locked(path: str) -> bool:
-    """Whether someone works in a folder; a file system that cannot tell counts as yes."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)

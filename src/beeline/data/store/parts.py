@@ -20,6 +20,8 @@ from beeline.data.store.statistics import Statistics
 
 __all__ = ["PartWriter"]
 
+_STRETCH = 16 << 20  # rows are cut by their sizes, and lists of these should stay small beside the memory budget
+
 
 class PartWriter:
     """Cuts rows into chunks and writes them to `part-00000.arrow`, `part-00001.arrow` and so on.
@@ -48,6 +50,10 @@ class PartWriter:
 
     def write(self, block: Block) -> None:
         """Take the rows of a block; nothing of it is kept when this returns."""
+        for piece in block.pieces(_STRETCH):
+            self._write(piece)
+
+    def _write(self, block: Block) -> None:
         ends = self.form.row_ends(block)
         start = 0
         if self._pending:

@@ -72,21 +72,19 @@ class Shuffler:
 
     def write(self, block: Block) -> None:
         """Take the rows of a block; nothing of it is kept but copies, as far as the memory allows."""
-        units = block.queries
-        if units is None:
-            units = np.arange(self._n_rows, self._n_rows + block.n_rows, dtype=np.int64)
-        keys = keys_of(units, self.seed)
-        self._n_rows += block.n_rows
-        start = 0
         for piece in block.pieces(max(1, self.memory // 4)):  # scattering copies the rows
-            some = keys[start : start + piece.n_rows]
-            start += piece.n_rows
+            keys = self._keys(piece)
             if self._scatter is not None:
-                self._scatter.write(piece, some)
+                self._scatter.write(piece, keys)
                 continue
-            self._held.append((merged([piece], Form.of(piece)), some.copy()))
+            self._held.append((merged([piece], Form.of(piece)), keys))
             if sum(b.nbytes + k.nbytes for b, k in self._held) > self.memory // 4:
                 self._spill()
+
+    def _keys(self, block: Block) -> Keys:
+        first, self._n_rows = self._n_rows, self._n_rows + block.n_rows
+        units = block.queries if block.queries is not None else np.arange(first, self._n_rows, dtype=np.int64)
+        return keys_of(units, self.seed)
 
     def _spill(self) -> None:
         self._scatter = _Scatter(self._folder, 0, _LAST_KEY, _BUCKETS)
