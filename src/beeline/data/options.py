@@ -43,8 +43,13 @@ class ReadOptions:
         Columns of a table that hold categories although they look like numbers.
     delimiter
         What separates the fields of a CSV file; seen in its first line when not given.
+    header
+        Whether the first line of a CSV file holds the names of the columns; if not, they are named f1, f2, …. When not
+        said, names are expected, and a first line that looks like data raises.
     missing
         What missing values in a table become.
+    max_categories
+        How many categories a text column of a table may have; more are taken as a mistake.
     scale
         How features are scaled; learned from the data and recorded in the recipe.
     dtype
@@ -72,7 +77,9 @@ class ReadOptions:
     ignore: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     delimiter: str | None = None
+    header: bool | None = None
     missing: Missing = "error"
+    max_categories: int = 100_000
     scale: Scale = "none"
     dtype: Dtype = "float64"
     layout: Layout = "auto"
@@ -90,6 +97,8 @@ class ReadOptions:
                 raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
         if self.n_features is not None and self.n_features < 1:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
+        if self.max_categories < 1:
+            raise ParameterError(f"max_categories must be at least 1, not {self.max_categories}")
 
     def refuse(self, names: Iterable[str], kind: str) -> None:
         """Raise when one of the named options was given, because this kind of source cannot honour it."""

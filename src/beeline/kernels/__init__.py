@@ -9,16 +9,30 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
+    ArrowBatch,
+    AssemblyPlan,
     RowArrays,
     add_statistics,
+    assemble_dense,
+    assemble_sparse,
+    count_entries,
+    last_record_end,
+    record_starts,
     scale_features,
     scale_to_unit_norm,
 )
 
 __all__ = [
+    "ArrowBatch",
+    "AssemblyPlan",
     "RowArrays",
     "add_statistics",
+    "assemble_dense",
+    "assemble_sparse",
+    "count_entries",
+    "last_record_end",
     "num_threads",
+    "record_starts",
     "scale_features",
     "scale_to_unit_norm",
     "set_num_threads",

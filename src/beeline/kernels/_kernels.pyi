@@ -1,4 +1,4 @@
-from numpy import float64, int64
+from numpy import float64, int32, int64
 from numpy.typing import NDArray
 
 from beeline._types import AnyArray
@@ -40,3 +40,35 @@ def scale_features(
     threads: int = 0,
 ) -> None: ...
 def scale_to_unit_norm(rows: RowArrays, out: AnyArray, threads: int = 0) -> None: ...
+
+class ArrowBatch:
+    """The columns of a record batch; takes over the capsules of its `__arrow_c_array__`."""
+
+    def __init__(self, schema: object, array: object, lookups: list[NDArray[int32] | None]) -> None: ...
+    @property
+    def n_rows(self) -> int: ...
+
+class AssemblyPlan:
+    """(first feature, width, is categories, fill value) of each column."""
+
+    def __init__(
+        self, columns: list[tuple[int, int, bool, float | None]], n_features: int, finite: bool
+    ) -> None: ...
+
+# (flaw, its row, its column, missing values per number, unknown categories per column)
+_Findings = tuple[int, int, int, list[int], list[int]]
+
+def assemble_dense(batches: list[ArrowBatch], plan: AssemblyPlan, out: AnyArray, threads: int = 0) -> _Findings: ...
+def count_entries(
+    batches: list[ArrowBatch], plan: AssemblyPlan, counts: NDArray[int64], single: bool, threads: int = 0
+) -> _Findings: ...
+def assemble_sparse(
+    batches: list[ArrowBatch],
+    plan: AssemblyPlan,
+    indptr: NDArray[int64],
+    indices: NDArray[int32],
+    out: AnyArray,
+    threads: int = 0,
+) -> None: ...
+def last_record_end(text: bytes, delimiter: str) -> tuple[int, bool, int]: ...
+def record_starts(text: bytes, delimiter: str) -> tuple[list[int], list[int]]: ...
