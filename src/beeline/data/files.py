@@ -136,7 +136,7 @@ def _find_remote(uri: str) -> Iterator[SourceFile]:
 
     scheme = uri.split("://", maxsplit=1)[0]
     # A URI may carry a password and settings of the connection; messages show neither.
-    shown = f"{scheme}://{uri.split('://', maxsplit=1)[1].split('?')[0].rsplit('@', maxsplit=1)[-1]}"
+    shown = f"{scheme}://{uri.split('://', maxsplit=1)[1].split('?', maxsplit=1)[0].rsplit('@', maxsplit=1)[-1]}"
     with reading(shown):
         filesystem, path = fs.FileSystem.from_uri(uri)
         found = filesystem.get_file_info(path)
