@@ -179,14 +179,14 @@ class ScalingLearner:
             self._itemsize = block.values.itemsize
         self._statistics.add(block, threads=threads)
 
-    def finish(self, n_features: int) -> Scaling:
-        """The scaling of all rows seen, for the final number of features."""
+    def finish(self, n_features: int, indicators: AnyArray | None = None) -> Scaling:
+        """The scaling of all rows seen, for the final number of features; indicators are left as they are."""
         if not self.learns:
             return Scaling(self.kind)
         statistics = self._statistics
         statistics.grow(n_features)
         statistics.add_repeated(self.n_rows - statistics.count, 0.0)
-        scaling = learned_scaling(self.kind, statistics)
+        scaling = learned_scaling(self.kind, statistics, indicators)
         if scaling.shifts and self._sparse_bytes:
             check_dense_fits(self.n_rows, self._sparse_bytes, n_features, self._itemsize, self.kind)
         return scaling

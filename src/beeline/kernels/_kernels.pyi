@@ -51,9 +51,7 @@ class ArrowBatch:
 class AssemblyPlan:
     """(first feature, width, is categories, fill value) of each column."""
 
-    def __init__(
-        self, columns: list[tuple[int, int, bool, float | None]], n_features: int, finite: bool
-    ) -> None: ...
+    def __init__(self, columns: list[tuple[int, int, bool, float | None]], n_features: int, finite: bool) -> None: ...
 
 # (flaw, its row, its column, missing values per number, unknown categories per column)
 _Findings = tuple[int, int, int, list[int], list[int]]
