@@ -6,6 +6,7 @@
 namespace nb = nanobind;
 
 namespace beeline {
+void bind_libsvm(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
 }  // namespace beeline
@@ -14,6 +15,7 @@ NB_MODULE(_kernels, m) {
   using namespace nb::literals;
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
+  beeline::bind_libsvm(m);
   beeline::bind_rows(m);
   beeline::bind_scaling(m);
 }
