@@ -9,6 +9,10 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
+    LIBSVM_MOST_INDEX,
+    LibsvmDialect,
+    LibsvmOutcome,
+    LibsvmParser,
     RowArrays,
     add_statistics,
     scale_features,
@@ -16,6 +20,10 @@ from beeline.kernels._kernels import (
 )
 
 __all__ = [
+    "LIBSVM_MOST_INDEX",
+    "LibsvmDialect",
+    "LibsvmOutcome",
+    "LibsvmParser",
     "RowArrays",
     "add_statistics",
     "num_threads",

@@ -126,7 +126,8 @@ void bind_libsvm(nb::module_& m) {
            "rows"_a, "entries"_a, "labels"_a)
       .def_prop_ro("used", [](const Parser& self) { return as_tuple(self.used()); })
       .def_rw("line", &Parser::line)
-      .def_ro("last_index", &Parser::last_index);
+      .def_ro("last_index", &Parser::last_index)
+      .def_ro("several", &Parser::several);
 }
 
 }  // namespace beeline

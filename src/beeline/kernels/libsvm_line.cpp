@@ -138,6 +138,7 @@ class LineParser {
   }
 
   void commit() {
+    slot_.several |= label_ - slot_.label > 1;
     slot_.entry = entry_;
     slot_.label = label_;
     slot_.ends[slot_.row] = entry_;

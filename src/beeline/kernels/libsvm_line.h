@@ -76,6 +76,7 @@ struct Slot {
   std::int64_t* label_ends;  // where the labels of row i end, when labels are sets; else null
   std::int64_t row, entry, label;
   std::int64_t last_index = -1;  // the largest index so far, as written
+  bool several = false;          // whether a row had more than one label
 };
 
 // Parses the line from `begin` to its '\n' at `end` into the slot. Returns the flaw, with `at` and `stop` around the

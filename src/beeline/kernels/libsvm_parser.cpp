@@ -142,6 +142,7 @@ class Walk {
     Room from, to;  // its stretch of the arrays: where it begins, and where its rows end
     Findings findings;
     std::int64_t last_index = -1;
+    bool several = false;
   };
 
   std::size_t n_chunks() const {
@@ -175,6 +176,7 @@ class Walk {
     if (lines.too_long && done.findings.first.flaw == Flaw::none) done.findings.first = {Flaw::long_line, bounds.lines + 1, 1, ""};
     done.to = {slot.row, slot.entry, slot.label};
     done.last_index = slot.last_index;
+    done.several = slot.several;
     done.findings.first.line += line;
     for (Problem& problem : done.findings.skipped) problem.line += line;
     if (done.findings.first.flaw != Flaw::none) stop(chunk + 1);
@@ -227,6 +229,7 @@ class Walk {
     for (std::size_t chunk = 0; chunk < next_; ++chunk) {
       Findings& some = done_[chunk].findings;
       parser_.last_index = std::max(parser_.last_index, done_[chunk].last_index);
+      parser_.several |= done_[chunk].several;
       all.n_skipped += some.n_skipped;
       for (Problem& problem : some.skipped)
         if (all.skipped.size() < kKeptProblems) all.skipped.push_back(std::move(problem));

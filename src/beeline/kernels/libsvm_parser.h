@@ -67,6 +67,7 @@ class Parser {
   const Dialect dialect;
   std::int64_t line = 0;         // lines of the current file that were parsed
   std::int64_t last_index = -1;  // the largest index seen, as written
+  bool several = false;          // whether a row had more than one label
   const Room& used() const { return arrays_.used; }
   // Bytes that so many rows, entries and labels take.
   std::int64_t cost(const Room& room) const;
