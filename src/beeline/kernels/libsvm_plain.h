@@ -1,4 +1,4 @@
-// Lines of plain LIBSVM text, compiled for several instruction sets: libsvm_plain.inc with different tools.
+// Lines of plain LIBSVM text, compiled for several instruction sets: libsvm_plain_lines.h with different tools.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Pair {
   std::uint64_t a_, b_;
 };
 #define BEELINE_GROUPS 0
-#include "libsvm_plain.inc"
+#include "libsvm_plain_lines.h"
 #undef BEELINE_TARGET
 }  // namespace baseline
 
@@ -57,7 +57,7 @@ struct Pair {
   __m128i numbers;
 };
 #define BEELINE_GROUPS 0
-#include "libsvm_plain.inc"
+#include "libsvm_plain_lines.h"
 #undef BEELINE_AVX2
 #undef BEELINE_TARGET
 }  // namespace avx2
@@ -128,7 +128,7 @@ BEELINE_AVX512 int read_group(const char* text, const std::uint32_t* stop, std::
   return n;
 }
 #define BEELINE_GROUPS 1
-#include "libsvm_plain.inc"
+#include "libsvm_plain_lines.h"
 #undef BEELINE_AVX512
 #undef BEELINE_TARGET
 }  // namespace avx512
