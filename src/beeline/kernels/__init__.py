@@ -9,8 +9,12 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
+    LIBSVM_MOST_INDEX,
     ArrowBatch,
     AssemblyPlan,
+    LibsvmDialect,
+    LibsvmOutcome,
+    LibsvmParser,
     RowArrays,
     add_statistics,
     assemble_dense,
@@ -23,8 +27,12 @@ from beeline.kernels._kernels import (
 )
 
 __all__ = [
+    "LIBSVM_MOST_INDEX",
     "ArrowBatch",
     "AssemblyPlan",
+    "LibsvmDialect",
+    "LibsvmOutcome",
+    "LibsvmParser",
     "RowArrays",
     "add_statistics",
     "assemble_dense",

@@ -8,6 +8,7 @@ namespace nb = nanobind;
 namespace beeline {
 void bind_assemble(nb::module_& m);
 void bind_records(nb::module_& m);
+void bind_libsvm(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
 }  // namespace beeline
@@ -18,6 +19,7 @@ NB_MODULE(_kernels, m) {
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
   beeline::bind_assemble(m);
   beeline::bind_records(m);
+  beeline::bind_libsvm(m);
   beeline::bind_rows(m);
   beeline::bind_scaling(m);
 }
