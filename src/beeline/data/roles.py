@@ -118,8 +118,8 @@ def check_distinct(names: Iterable[str], where: str, hint: str = "") -> None:
 
 def check_same_names(first: Iterable[str], names: Iterable[str], where: str, first_file: str) -> None:
     """Raise when a further file of a table has other columns than the first one; their order may differ."""
-    first, names = list(first), list(names)
-    if absent := [name for name in first if name not in set(names)]:
+    known, given = list(first), list(names)
+    if absent := sorted(set(known).difference(given), key=known.index):
         raise DataError(f"{where}there is no column {absent[0]!r}, which {first_file} has")
-    if extra := [name for name in names if name not in set(first)]:
+    if extra := sorted(set(given).difference(known), key=given.index):
         raise DataError(f"{where}there is a column {extra[0]!r}, which {first_file} does not have")
