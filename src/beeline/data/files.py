@@ -38,6 +38,7 @@ _ENDINGS: dict[str, FileFormat] = {
     ".svmlight": "libsvm",
 }
 _COMPRESSED_ENDINGS = {".gz", ".bz2", ".zst", ".zstd"}
+_REQUEST = 4 << 20
 _URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _LIBSVM_LINE = re.compile(rb"\s*([^\s:,]+(,[^\s:,]+)*)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
 
@@ -210,12 +211,12 @@ def _open(file: SourceFile) -> tuple[Any, Any]:
     import pyarrow
 
     if file.filesystem is None:
-        raw = pyarrow.OSFile(file.path)
+        raw = stream = pyarrow.OSFile(file.path)
     else:
-        raw = file.filesystem.open_input_stream(file.path, compression=None)
-    if file.compression == "none":
-        return raw, raw
-    return raw, pyarrow.CompressedInputStream(raw, file.compression)
+        # Every read of a remote file is a request: ask for few large ones.
+        raw = file.filesystem.open_input_file(file.path)
+        stream = pyarrow.BufferedInputStream(raw, _REQUEST)
+    return raw, stream if file.compression == "none" else pyarrow.CompressedInputStream(stream, file.compression)
 
 
 def open_stream(file: SourceFile, on_read: Callable[[int], None] | None = None) -> ByteStream:
