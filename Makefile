@@ -1,19 +1,88 @@
-PYTHON ?= python3
+# Every target does its own set-up: nothing has to be installed or typed first.
+#   make demo     real data, converted and inspected          make lint    ruff, mypy, clang-format
+#   make test     the tests (make test-all: slow ones too)    make format  put the sources in house style
+#   make bench    every benchmark, with its claim checked     make docs    write the generated references anew
+#   make asan     the kernels' tests under sanitizers         make clean   remove all that was made here
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLists.txt pyproject.toml
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 4 ? n : 4 )))
+KERNELS := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLists.txt
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+PYTHON_CODE := src tests benchmarks examples tools
+CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h)
 
-.PHONY: test
+.PHONY: help demo test test-all lint format bench asan docs clean
 
-$(VENV)/deps.stamp: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
+help:
+	@sed -n '2,5s/^#//p' Makefile
+
+# A stamp says that something is installed; it is renewed when what it depends on changes.
+$(VENV)/tools.stamp: tools/make_venv.sh
+	tools/make_venv.sh $(VENV)
 	touch $@
 
-$(VENV)/install.stamp: $(VENV)/deps.stamp $(SOURCES)
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[test,lint]"
+$(VENV)/install.stamp: $(VENV)/tools.stamp pyproject.toml $(KERNELS)
+	@echo "Building and installing beeline in $(VENV) (a minute or two the first time) …"
+	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-test: $(VENV)/install.stamp
-	$(BIN)/pytest
+$(VENV)/%.stamp: $(VENV)/install.stamp tools/extra.py
+	$(PIP) install $$($(BIN)/python tools/extra.py $*)
+	touch $@
+
+demo: $(VENV)/install.stamp
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
+
+test: $(VENV)/test.stamp
+	$(BIN)/pytest -m "not slow" -n $(JOBS) $(ARGS)
+
+test-all: $(VENV)/test.stamp
+	$(BIN)/pytest -n $(JOBS) $(ARGS)
+
+lint: $(VENV)/lint.stamp
+	$(BIN)/ruff check $(PYTHON_CODE)
+	$(BIN)/ruff format --check $(PYTHON_CODE)
+	$(BIN)/clang-format --dry-run --Werror $(CPP_CODE)
+	$(BIN)/mypy
+
+format: $(VENV)/lint.stamp
+	$(BIN)/ruff check --fix $(PYTHON_CODE)
+	$(BIN)/ruff format $(PYTHON_CODE)
+	$(BIN)/clang-format -i $(CPP_CODE)
+
+bench: $(VENV)/bench.stamp
+	@failed=0; for script in benchmarks/*.py; do \
+	  echo "== $$script"; $(BIN)/python $$script --check || failed=1; done; exit $$failed
+
+docs: $(VENV)/install.stamp
+	$(BIN)/python tools/make_docs.py
+
+# The kernels once more, in an environment of their own, with every access to memory checked. Python itself is not
+# instrumented, so the sanitizer's library is loaded before it; what Python never frees is no leak of ours. Reports go
+# past pytest's capture, because a process that is stopped by one cannot show what was captured.
+ASAN := $(VENV)-asan
+ASAN_LIBRARIES = $$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)
+asan: $(ASAN)/install.stamp
+	nm -D $(ASAN)/lib/python3*/site-packages/beeline/kernels/_kernels*.so | grep __asan_report_store >/dev/null
+	LD_PRELOAD="$(ASAN_LIBRARIES)" PYTHONMALLOC=malloc BEELINE_NUM_THREADS=4 \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(ASAN)/bin/python -m pytest -m "not slow" --capture=sys $(or $(ARGS),tests/unit tests/contract)
+
+$(ASAN)/tools.stamp: tools/make_venv.sh
+	tools/make_venv.sh $(ASAN)
+	touch $@
+
+$(ASAN)/install.stamp: $(ASAN)/tools.stamp pyproject.toml $(KERNELS) tools/extra.py
+	$(ASAN)/bin/python -m pip --quiet install --no-build-isolation --editable . \
+	  -Cbuild-dir=build/asan -Ccmake.build-type=Debug -Cinstall.strip=false -Ccmake.define.BEELINE_SANITIZE=ON
+	$(ASAN)/bin/python -m pip --quiet install $$($(ASAN)/bin/python tools/extra.py test)
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(ASAN) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +

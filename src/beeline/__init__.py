@@ -13,9 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from beeline.data.arrays import from_arrays as from_arrays
     from beeline.data.block import Block as Block
+    from beeline.data.convert import convert as convert
+    from beeline.data.convert import open_store as open_store
+    from beeline.data.convert import read as read
     from beeline.data.dataset import ArrayDataset as ArrayDataset
     from beeline.data.dataset import Dataset as Dataset
+    from beeline.data.labels import LabelSets as LabelSets
+    from beeline.data.options import ReadOptions as ReadOptions
+    from beeline.data.recipe import Recipe as Recipe
+    from beeline.data.store import Store as Store
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
 
@@ -25,7 +33,15 @@ _HOMES = {
     "ArrayDataset": "beeline.data.dataset",
     "Block": "beeline.data.block",
     "Dataset": "beeline.data.dataset",
+    "LabelSets": "beeline.data.labels",
+    "ReadOptions": "beeline.data.options",
+    "Recipe": "beeline.data.recipe",
+    "Store": "beeline.data.store",
+    "convert": "beeline.data.convert",
+    "from_arrays": "beeline.data.arrays",
     "num_threads": "beeline.kernels",
+    "open_store": "beeline.data.convert",
+    "read": "beeline.data.convert",
     "set_num_threads": "beeline.kernels",
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -56,7 +58,7 @@ def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes)
 @given(matrices(), st.data())
 def test_row_ranges_and_gathered_rows(layout, value, position, index, matrix, data):
     X, rng = matrix
-    n, d = X.shape
+    n = len(X)
     sets = LabelSets(np.arange(n + 1) * 2, rng.normal(size=2 * n))
     beside = {"weights": rng.random(n), "queries": np.arange(n) // 3}
     block = make_block(X, layout, value, position, index, labels=sets, **beside)
@@ -83,7 +85,7 @@ def test_concatenation_restores_the_whole(layout, value, position, index, matrix
     n = len(X)
     block = make_block(X, layout, value, position, index, labels=rng.normal(size=n), weights=rng.random(n))
     edges = [0, *sorted(min(cut, n) for cut in cuts), n]
-    parts = [block.rows(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [block.rows(a, b) for a, b in pairwise(edges)]
     whole = concatenate(parts)
     assert not parts
     np.testing.assert_array_equal(whole.to_dense(), X)

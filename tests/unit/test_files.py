@@ -70,7 +70,7 @@ def test_a_folder_stands_for_its_files_in_order(tmp_path):
 
 @pytest.mark.parametrize("source", ["nowhere", "file:///nowhere/at/all", []])
 def test_what_is_not_there_is_named(source):
-    with pytest.raises(SourceError, match="no such file or folder|no file was given"):
+    with pytest.raises(SourceError, match=r"no such file or folder|no file was given"):
         find_files(source)
 
 

@@ -40,6 +40,7 @@ def recipes(draw):
         draw(names),
         draw(names),
         draw(st.none() | st.lists(st.text()).map(tuple)),
+        tuple(draw(st.lists(st.text(), max_size=2))),
         scaling,
     )
 
@@ -83,6 +84,7 @@ def test_recipes_that_differ_in_the_scaling_differ():
         ({"columns": 7}, "columns of a recipe must be a list"),
         ({"columns": ["x"]}, "JSON object"),
         ({"label_categories": [1]}, "list of texts"),
+        ({"ignored": "abc"}, "list of texts"),
         ({"scaling": {"kind": "none"}}, "kind, shift and factor"),
         ({"scaling": {"kind": "odd", "shift": None, "factor": None}}, "must be one of"),
         ({"scaling": {"kind": "none", "shift": None, "factor": [1.0]}}, "no factors"),

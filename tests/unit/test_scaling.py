@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as hnp
 
 import beeline.data.scaling as scaling_module
 from beeline.data.block import Block
-from beeline.data.scaling import Scaling, ScalingLearner
+from beeline.data.scaling import Scaling, ScalingLearner, learned_scaling
+from beeline.data.statistics import FeatureStatistics
 from beeline.exceptions import DataError
 
 KINDS = ["none", "minmax", "standard", "maxabs", "unit-norm"]
@@ -24,11 +25,11 @@ def sparse(X):
     return Block(csr.data, X.shape[1], csr.indptr, csr.indices)
 
 
-def learn(kind, blocks, n_features, **more):
+def learn(kind, blocks, n_features):
     learner = ScalingLearner(kind)
     for block in blocks:
         learner.add(block)
-    return learner.finish(n_features, **more)
+    return learner.finish(n_features)
 
 
 def twin(kind, X):
@@ -107,7 +108,9 @@ def test_constant_features_stay_finite(kind):
 
 def test_indicator_features_are_left_alone():
     X = np.column_stack([np.arange(4.0), [0.0, 1, 1, 0]])
-    scaling = learn("standard", [dense(X)], 2, indicators=np.array([False, True]))
+    statistics = FeatureStatistics()
+    statistics.add(dense(X))
+    scaling = learned_scaling("standard", statistics, np.array([False, True]))
     assert scaling.apply(dense(X)).values[:, 1].tolist() == [0, 1, 1, 0]
 
 
@@ -183,3 +186,18 @@ def test_what_cannot_be_learned_is_said():
     scaling = learn("maxabs", [dense(np.ones((2, 2)))], 2)
     with pytest.raises(DataError, match="3 features but the scaling was learned on 2"):
         scaling.apply(dense(np.ones((2, 3))))
+
+
+@given(matrices, matrices, st.integers(0, 50), st.floats(-100, 100).map(lambda x: round(x, 2)))
+def test_repeated_values_count_like_rows(X, Y, times, value):
+    d = min(X.shape[1], Y.shape[1])
+    rows = np.vstack([X[:, :d], np.full((times, d), value), Y[:, :d]])
+    statistics = FeatureStatistics()
+    statistics.add(dense(X[:, :d]))
+    statistics.add_repeated(np.full(d, times), value)
+    statistics.add(dense(Y[:, :d]))
+    assert (statistics.count == len(rows)).all()
+    np.testing.assert_allclose(statistics.mean, rows.mean(axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(statistics.spread, rows.var(axis=0) * len(rows), rtol=1e-7, atol=1e-7)
+    np.testing.assert_array_equal(statistics.low, rows.min(axis=0))
+    np.testing.assert_array_equal(statistics.high, rows.max(axis=0))

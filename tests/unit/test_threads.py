@@ -26,7 +26,11 @@ def blocks():
 def products(block, threads):
     rng = np.random.default_rng(2)
     w, u = rng.normal(size=block.n_features), rng.normal(size=(block.n_rows, 3))
-    return [block.scores(w, threads=threads), block.transposed(u, threads=threads), block.squared_norms(threads=threads)]
+    return [
+        block.scores(w, threads=threads),
+        block.transposed(u, threads=threads),
+        block.squared_norms(threads=threads),
+    ]
 
 
 def test_same_bits_for_any_number_of_threads(blocks):

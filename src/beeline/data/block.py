@@ -12,6 +12,7 @@ Conventions
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -149,6 +150,17 @@ class Block:
         if self.indptr is None:
             return self._with(picked, self.values[picked], None, None)
         return self._with(picked, self.values, self.indptr[start : picked.stop + 1], self.indices)
+
+    def pieces(self, memory: int) -> Iterator[Block]:
+        """All rows in views of at most `memory` bytes each; a row that is larger stands alone."""
+        start = 0
+        while start < self.n_rows:
+            piece = self.rows(start, self.n_rows)
+            while piece.n_rows > 1 and piece.nbytes > memory:
+                fitting = piece.n_rows * memory // piece.nbytes
+                piece = piece.rows(0, max(1, min(piece.n_rows - 1, fitting)))
+            yield piece
+            start += piece.n_rows
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""

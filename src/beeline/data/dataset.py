@@ -39,6 +39,25 @@ class Dataset(ABC):
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1 as one block."""
 
+    @abstractmethod
+    def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
+        """The picked rows, in that order, as a copy."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> Labels | None:
+        """One label (or label set) a row, or None."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> Floats | None:
+        """One weight a row, or None."""
+
+    @property
+    @abstractmethod
+    def queries(self) -> Ints | None:
+        """One query id a row, or None."""
+
     def __len__(self) -> int:
         return self.n_rows
 
@@ -69,14 +88,16 @@ class ArrayDataset(Dataset):
         """All rows in order, in views of at most `memory` bytes each (None: the one block)."""
         if memory is None or self.block.nbytes <= memory:
             yield self.block
-            return
-        step = max(1, int(self.n_rows * memory / self.block.nbytes))
-        for start in range(0, self.n_rows, step):
-            yield self.block.rows(start, min(start + step, self.n_rows))
+        else:
+            yield from self.block.pieces(memory)
 
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view."""
         return self.block.rows(start, stop)
+
+    def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
+        """The picked rows, in that order, as a copy."""
+        return self.block.gather(picked, threads=threads)
 
     @property
     def labels(self) -> Labels | None:

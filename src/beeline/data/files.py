@@ -38,6 +38,7 @@ _ENDINGS: dict[str, FileFormat] = {
     ".svmlight": "libsvm",
 }
 _COMPRESSED_ENDINGS = {".gz", ".bz2", ".zst", ".zstd"}
+_REQUEST = 4 << 20
 _URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _LIBSVM_LINE = re.compile(rb"\s*([^\s:,]+(,[^\s:,]+)*)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
 
@@ -134,19 +135,21 @@ def _local(path: Path) -> SourceFile:
 def _find_remote(uri: str) -> Iterator[SourceFile]:
     from pyarrow import fs
 
-    with reading(uri):
+    scheme = uri.split("://", maxsplit=1)[0]
+    # A URI may carry a password and settings of the connection; messages show neither.
+    shown = f"{scheme}://{uri.split('://', maxsplit=1)[1].split('?', maxsplit=1)[0].rsplit('@', maxsplit=1)[-1]}"
+    with reading(shown):
         filesystem, path = fs.FileSystem.from_uri(uri)
         found = filesystem.get_file_info(path)
         if found.type == fs.FileType.NotFound:
-            raise SourceError(f"{uri}: no such file or folder")
+            raise SourceError(f"{shown}: no such file or folder")
         infos = [found]
         if found.type == fs.FileType.Directory:
             below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             kept = [i for i in below if i.type == fs.FileType.File and not _hidden(Path(i.path[len(path) :]).parts[1:])]
             infos = sorted(kept, key=lambda info: str(info.path))
             if not infos:
-                raise SourceError(f"{uri}: the folder holds no file")
-        scheme = uri.split("://", maxsplit=1)[0]
+                raise SourceError(f"{shown}: the folder holds no file")
         if isinstance(filesystem, fs.LocalFileSystem):
             yield from (_local(Path(info.path)) for info in infos)
             return
@@ -208,12 +211,12 @@ def _open(file: SourceFile) -> tuple[Any, Any]:
     import pyarrow
 
     if file.filesystem is None:
-        raw = pyarrow.OSFile(file.path)
+        raw = stream = pyarrow.OSFile(file.path)
     else:
-        raw = file.filesystem.open_input_stream(file.path, compression=None)
-    if file.compression == "none":
-        return raw, raw
-    return raw, pyarrow.CompressedInputStream(raw, file.compression)
+        # Every read of a remote file is a request: ask for few large ones.
+        raw = file.filesystem.open_input_file(file.path)
+        stream = pyarrow.BufferedInputStream(raw, _REQUEST)
+    return raw, stream if file.compression == "none" else pyarrow.CompressedInputStream(stream, file.compression)
 
 
 def open_stream(file: SourceFile, on_read: Callable[[int], None] | None = None) -> ByteStream:

@@ -31,16 +31,25 @@ class ReadOptions:
     ----------
     format
         The files' format; `auto` looks at their names and first bytes.
-    label, weight, query
-        Columns of a table that hold the label, the weight and the query id.
+    label
+        The column of a table that holds the labels.
+    weight
+        The column of a table that holds the weight of each row.
+    query
+        The column of a table that holds the query id of each row, for ranking.
     ignore
         Columns of a table to leave out.
     text
         Columns of a table that hold categories although they look like numbers.
     delimiter
-        What separates the fields of a CSV file; None looks at the first line.
+        What separates the fields of a CSV file; seen in its first line when not given.
+    header
+        Whether the first line of a CSV file holds the names of the columns; if not, they are named f1, f2, …. When not
+        said, names are expected, and a first line that looks like data raises.
     missing
-        What to do with missing values in a table.
+        What missing values in a table become.
+    max_categories
+        How many categories a text column of a table may have; more are taken as a mistake.
     scale
         How features are scaled; learned from the data and recorded in the recipe.
     dtype
@@ -48,13 +57,13 @@ class ReadOptions:
     layout
         Dense rows or sparse rows; `auto` keeps a sparse source sparse and takes the smaller for tables.
     zero_based
-        Whether features of LIBSVM text count from 0 or from 1; None finds out.
+        Whether features of LIBSVM text count from 0 or from 1; found out when not given.
     n_features
-        The number of features of LIBSVM text; None takes the largest index seen.
+        The number of features of LIBSVM text; the largest index seen when not given.
     multilabel
-        Whether LIBSVM labels are sets (`1,3,7`); None finds out.
+        Whether LIBSVM labels are sets (`1,3,7`) or single; found out when not given.
     skip_bad_lines
-        Count and report bad lines instead of raising.
+        Count and report bad lines instead of stopping at the first.
     allow_nonfinite
         Let NaN and infinite values pass.
     recipe
@@ -68,7 +77,9 @@ class ReadOptions:
     ignore: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     delimiter: str | None = None
+    header: bool | None = None
     missing: Missing = "error"
+    max_categories: int = 100_000
     scale: Scale = "none"
     dtype: Dtype = "float64"
     layout: Layout = "auto"
@@ -86,6 +97,8 @@ class ReadOptions:
                 raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
         if self.n_features is not None and self.n_features < 1:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
+        if self.max_categories < 1:
+            raise ParameterError(f"max_categories must be at least 1, not {self.max_categories}")
 
     def refuse(self, names: Iterable[str], kind: str) -> None:
         """Raise when one of the named options was given, because this kind of source cannot honour it."""

@@ -112,6 +112,8 @@ class Recipe:
         The names of these columns in a table.
     label_categories
         Text labels: label k stands for `label_categories[k]`.
+    ignored
+        Columns of the table that were left out, and are left out of new tables too.
     scaling
         How the features are scaled, after missing values were filled.
     """
@@ -123,6 +125,7 @@ class Recipe:
     weight: str | None = None
     query: str | None = None
     label_categories: tuple[str, ...] | None = None
+    ignored: tuple[str, ...] = ()
     scaling: Scaling = field(default_factory=Scaling)
 
     def __post_init__(self) -> None:
@@ -176,6 +179,7 @@ class Recipe:
             "weight": self.weight,
             "query": self.query,
             "label_categories": None if self.label_categories is None else list(self.label_categories),
+            "ignored": list(self.ignored),
             "scaling": self.scaling.to_json(),
         }
 
@@ -188,24 +192,16 @@ class Recipe:
             raise DataError(
                 f"this recipe has version {record['version']} and this beeline knows up to {_VERSION}; update beeline"
             )
-        names = {
-            "n_features",
-            "columns",
-            "index_base",
-            "label",
-            "weight",
-            "query",
-            "label_categories",
-            "scaling",
-        }
-        _check_fields(record, {"version", *names}, "a recipe")
+        plain = ("n_features", "index_base", "label", "weight", "query")
+        _check_fields(record, {"version", "columns", "label_categories", "ignored", "scaling", *plain}, "a recipe")
         columns, categories = record["columns"], record["label_categories"]
         if not isinstance(columns, list | None):
             raise DataError("the columns of a recipe must be a list")
         return cls(
-            **{name: record[name] for name in ("n_features", "index_base", "label", "weight", "query")},
+            **{name: record[name] for name in plain},
             columns=None if columns is None else tuple(Column.from_json(column) for column in columns),
             label_categories=None if categories is None else _texts(categories, "label_categories"),
+            ignored=_texts(record["ignored"], "ignored columns"),
             scaling=Scaling.from_json(record["scaling"]),
         )
 

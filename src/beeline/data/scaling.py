@@ -24,10 +24,11 @@ import numpy as np
 from beeline._types import AnyArray, Floats
 from beeline.data.block import Block
 from beeline.data.options import Scale
+from beeline.data.statistics import FeatureStatistics
 from beeline.exceptions import DataError
-from beeline.kernels import RowArrays, add_statistics, scale_features, scale_to_unit_norm
+from beeline.kernels import RowArrays, scale_features, scale_to_unit_norm
 
-__all__ = ["DENSE_LIMIT", "Scaling", "ScalingLearner"]
+__all__ = ["DENSE_LIMIT", "Scaling", "ScalingLearner", "check_dense_fits", "learned_scaling"]
 
 # Sparse rows are made dense, when the scaling needs it, if that takes at most four times their memory or at most
 # this many bytes in all. Beyond that it would be a surprise, and an error says what to do instead.
@@ -154,26 +155,14 @@ class Scaling:
 
 
 class ScalingLearner:
-    """Learns a scaling from blocks, one pass, in any cut of the rows.
-
-    Mean and variance are kept as running means and sums of squared deviations (Welford), and parts are merged by
-    the formula of Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-    variances" (1979): no digits are lost to cancellation, whatever the offset of a feature. Sparse blocks
-    are treated as their stored entries; the zeros they do not store are merged in at the end.
-
-    Memory: five numbers a feature.
-    """
+    """Learns a scaling from blocks, one pass, in any cut of the rows."""
 
     def __init__(self, kind: Scale) -> None:
         self.kind = kind
         self.n_rows = 0
         self._sparse_bytes = 0
         self._itemsize = 0
-        self._count = np.zeros(0, np.int64)
-        self._mean = np.zeros(0)
-        self._spread = np.zeros(0)
-        self._low = np.zeros(0)
-        self._high = np.zeros(0)
+        self._statistics = FeatureStatistics()
 
     @property
     def learns(self) -> bool:
@@ -188,60 +177,51 @@ class ScalingLearner:
         if block.is_sparse:
             self._sparse_bytes += block.nbytes
             self._itemsize = block.values.itemsize
-        self._grow(block.n_features)
-        add_statistics(_arrays(block), self._count, self._mean, self._spread, self._low, self._high, threads)
+        self._statistics.add(block, threads=threads)
 
     def finish(self, n_features: int, indicators: AnyArray | None = None) -> Scaling:
-        """The scaling of all rows seen.
-
-        Parameters
-        ----------
-        n_features
-            The final number of features.
-        indicators
-            True for the features that are left as they are; None: there are none.
-        """
+        """The scaling of all rows seen, for the final number of features; indicators are left as they are."""
         if not self.learns:
             return Scaling(self.kind)
-        if self.n_rows == 0:
-            raise DataError(f"{self.kind} scaling cannot be learned from no rows")
-        self._grow(n_features)
-        keep = np.zeros(n_features, bool) if indicators is None else np.asarray(indicators, bool)
-        flawed = ~np.isfinite(self._mean + self._spread) & ~keep
-        if flawed.any():
-            raise DataError(
-                f"feature {int(flawed.argmax())} (counted from 0) has values that are NaN, infinite or too large, so "
-                f"its {self.kind} scaling cannot be learned; replace them or scale by none"
-            )
-        shift, factor = self._shift_and_factor()
-        shift[keep], factor[keep] = 0.0, 1.0
-        scaling = Scaling(self.kind, shift if shift.any() else None, factor)
+        statistics = self._statistics
+        statistics.grow(n_features)
+        statistics.add_repeated(self.n_rows - statistics.count, 0.0)
+        scaling = learned_scaling(self.kind, statistics, indicators)
         if scaling.shifts and self._sparse_bytes:
             check_dense_fits(self.n_rows, self._sparse_bytes, n_features, self._itemsize, self.kind)
         return scaling
 
-    def _grow(self, n_features: int) -> None:
-        more = n_features - len(self._count)
-        if more <= 0:
-            return
-        self._count = np.concatenate([self._count, np.zeros(more, np.int64)])
-        for name, start in (("_mean", 0.0), ("_spread", 0.0), ("_low", np.inf), ("_high", -np.inf)):
-            setattr(self, name, np.concatenate([getattr(self, name), np.full(more, start)]))
 
-    def _shift_and_factor(self) -> tuple[Floats, Floats]:
-        n, count = float(self.n_rows), self._count
-        unstored = count < self.n_rows
-        low = np.where(unstored, np.minimum(self._low, 0.0), self._low)
-        high = np.where(unstored, np.maximum(self._high, 0.0), self._high)
-        zero = np.zeros_like(low)
-        if self.kind == "maxabs":
-            return zero, _inverse(np.maximum(-low, high))
-        if self.kind == "minmax":
-            return low, _inverse(high - low)
-        mean = self._mean * (count / n)
-        spread = self._spread + self._mean**2 * (count * ((n - count) / n))
-        constant = low == high
-        return np.where(constant, low, mean), _inverse(np.where(constant, zero, np.sqrt(spread / n)))
+def learned_scaling(kind: Scale, statistics: FeatureStatistics, indicators: AnyArray | None = None) -> Scaling:
+    """The scaling that follows from the statistics of all rows.
+
+    Parameters
+    ----------
+    indicators
+        True for the features that are left as they are; None: there are none.
+    """
+    low, high, count = statistics.low, statistics.high, statistics.count
+    keep = np.zeros(len(low), bool) if indicators is None else indicators
+    if not (count[~keep] > 0).all():
+        raise DataError(f"{kind} scaling cannot be learned from no rows")
+    flawed = ~np.isfinite(statistics.mean + statistics.spread) & ~keep
+    if flawed.any():
+        raise DataError(
+            f"feature {int(flawed.argmax())} (counted from 0) has values that are NaN, infinite or too large, so its "
+            f"{kind} scaling cannot be learned; replace them or scale by none"
+        )
+    zeros = np.zeros_like(low)
+    with np.errstate(invalid="ignore"):  # of indicators, which have no statistics
+        if kind == "maxabs":
+            shift, factor = zeros, _inverse(np.maximum(-low, high))
+        elif kind == "minmax":
+            shift, factor = low, _inverse(high - low)
+        else:
+            deviation = np.sqrt(statistics.spread / np.maximum(count, 1))
+            shift = np.where(low == high, low, statistics.mean)
+            factor = _inverse(np.where(low == high, zeros, deviation))
+    shift, factor = np.where(keep, 0.0, shift), np.where(keep, 1.0, factor)
+    return Scaling(kind, shift if shift.any() else None, factor)
 
 
 def check_dense_fits(n_rows: int, sparse_bytes: int, n_features: int, itemsize: int, kind: str) -> None:

@@ -9,31 +9,58 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
+    LIBSVM_MOST_INDEX,
+    ArrowBatch,
+    AssemblyPlan,
     DualSweeps,
+    LibsvmDialect,
+    LibsvmOutcome,
+    LibsvmParser,
     RowArrays,
     add_statistics,
+    assemble_dense,
+    assemble_sparse,
+    count_entries,
     dot,
+    last_record_end,
     loss_along,
     loss_sum,
     num_threads,
+    record_starts,
     scale_features,
     scale_to_unit_norm,
     solve_positive,
 )
 
 __all__ = [
+    "LIBSVM_MOST_INDEX",
+    "ArrowBatch",
+    "AssemblyPlan",
     "DualSweeps",
+    "LibsvmDialect",
+    "LibsvmOutcome",
+    "LibsvmParser",
     "RowArrays",
     "add_statistics",
+    "assemble_dense",
+    "assemble_sparse",
+    "count_entries",
     "dot",
+    "last_record_end",
     "loss_along",
     "loss_sum",
     "num_threads",
+    "record_starts",
     "scale_features",
     "scale_to_unit_norm",
     "set_num_threads",
     "solve_positive",
 ]
+
+
+def num_threads() -> int:
+    """How many threads kernels use when they are not told otherwise."""
+    return _kernels.num_threads()
 
 
 def set_num_threads(n: int) -> None:

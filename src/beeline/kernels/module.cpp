@@ -9,6 +9,9 @@ namespace beeline {
 void bind_dual_cd(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_assemble(nb::module_& m);
+void bind_records(nb::module_& m);
+void bind_libsvm(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
 }  // namespace beeline
@@ -20,6 +23,9 @@ NB_MODULE(_kernels, m) {
   beeline::bind_dual_cd(m);
   beeline::bind_linalg(m);
   beeline::bind_losses(m);
+  beeline::bind_assemble(m);
+  beeline::bind_records(m);
+  beeline::bind_libsvm(m);
   beeline::bind_rows(m);
   beeline::bind_scaling(m);
 }

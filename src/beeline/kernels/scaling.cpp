@@ -33,7 +33,8 @@ struct OwnStatistics {
 
 // Welford's update for one row of which every feature is stored: all counts are equal, so one division serves all.
 template <class Value>
-inline __attribute__((always_inline)) void welford(const Value* row, std::size_t n, double inverse, const Statistics& s) {
+inline __attribute__((always_inline)) void welford(const Value* row, std::size_t n, double inverse,
+                                                   const Statistics& s) {
   double *mean = s.mean, *spread = s.spread, *low = s.low, *high = s.high;
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) {
@@ -108,9 +109,8 @@ template <class Visit>
 void each_run(std::size_t n_rows, std::size_t work, int threads, Visit visit) {
   if (n_rows == 0) return;
   const std::size_t n_tasks = std::min(n_rows, work / kWorkPerTask + 1);
-  parallel_for(n_tasks, [&](std::size_t task) {
-    visit(n_rows * task / n_tasks, n_rows * (task + 1) / n_tasks);
-  }, threads);
+  parallel_for(n_tasks, [&](std::size_t task) { visit(n_rows * task / n_tasks, n_rows * (task + 1) / n_tasks); },
+               threads);
 }
 
 // out may be the rows' own values.
@@ -201,35 +201,30 @@ void bind_scaling(nb::module_& m) {
 
   m.def("add_statistics",
         [](const RowArrays& rows, Counts count, Numbers mean, Numbers spread, Numbers low, Numbers high, int threads) {
-          const std::size_t n = rows.n_features;
-          demand(std::min({count.size(), mean.size(), spread.size(), low.size(), high.size()}) >= n,
-                 "statistics must have a place for every feature");
-          const Statistics total{count.data(), mean.data(), spread.data(), low.data(), high.data()};
-          nb::gil_scoped_release release;
-          rows.with_rows([&](auto concrete) { add_statistics(concrete, total, threads); });
-        },
-        "rows"_a, "count"_a.noconvert(), "mean"_a.noconvert(), "spread"_a.noconvert(), "low"_a.noconvert(),
+    const std::size_t n = rows.n_features;
+    demand(std::min({count.size(), mean.size(), spread.size(), low.size(), high.size()}) >= n,
+           "statistics must have a place for every feature");
+    const Statistics total{count.data(), mean.data(), spread.data(), low.data(), high.data()};
+    nb::gil_scoped_release release;
+    rows.with_rows([&](auto concrete) { add_statistics(concrete, total, threads); });
+  }, "rows"_a, "count"_a.noconvert(), "mean"_a.noconvert(), "spread"_a.noconvert(), "low"_a.noconvert(),
         "high"_a.noconvert(), "threads"_a = 0);
   m.def("scale_features",
         [](const RowArrays& rows, std::optional<Vector> shift, Vector factor, Values out, int threads) {
-          demand(factor.size() == rows.n_features && (!shift || shift->size() == rows.n_features),
-                 "a scaling must have one shift and one factor a feature");
-          demand(!(shift && rows.indptr), "sparse rows cannot be shifted");
-          demand(out.size() == rows.values.size() && out.dtype() == rows.values.dtype(), "out must be like values");
-          nb::gil_scoped_release release;
-          rows.with_rows([&](auto concrete) {
-            scale_features(concrete, shift ? shift->data() : nullptr, factor.data(), value_pointer(concrete, out),
-                           threads);
-          });
-        },
-        "rows"_a, "shift"_a.none(), "factor"_a, "out"_a.noconvert(), "threads"_a = 0);
-  m.def("scale_to_unit_norm",
-        [](const RowArrays& rows, Values out, int threads) {
-          demand(out.size() == rows.values.size() && out.dtype() == rows.values.dtype(), "out must be like values");
-          nb::gil_scoped_release release;
-          rows.with_rows([&](auto concrete) { scale_to_unit_norm(concrete, value_pointer(concrete, out), threads); });
-        },
-        "rows"_a, "out"_a.noconvert(), "threads"_a = 0);
+    demand(factor.size() == rows.n_features && (!shift || shift->size() == rows.n_features),
+           "a scaling must have one shift and one factor a feature");
+    demand(!(shift && rows.indptr), "sparse rows cannot be shifted");
+    demand(out.size() == rows.values.size() && out.dtype() == rows.values.dtype(), "out must be like values");
+    nb::gil_scoped_release release;
+    rows.with_rows([&](auto concrete) {
+      scale_features(concrete, shift ? shift->data() : nullptr, factor.data(), value_pointer(concrete, out), threads);
+    });
+  }, "rows"_a, "shift"_a.none(), "factor"_a, "out"_a.noconvert(), "threads"_a = 0);
+  m.def("scale_to_unit_norm", [](const RowArrays& rows, Values out, int threads) {
+    demand(out.size() == rows.values.size() && out.dtype() == rows.values.dtype(), "out must be like values");
+    nb::gil_scoped_release release;
+    rows.with_rows([&](auto concrete) { scale_to_unit_norm(concrete, value_pointer(concrete, out), threads); });
+  }, "rows"_a, "out"_a.noconvert(), "threads"_a = 0);
 }
 
 }  // namespace beeline

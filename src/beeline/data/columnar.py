@@ -1,0 +1,182 @@
+"""Parquet files, Arrow IPC files and tables in memory as sources of record batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from beeline.data.batches import Kind, Piece, TableSource, sliced
+from beeline.data.files import SourceFile, open_random, open_stream, reading
+from beeline.data.reader import BadLines, Progress
+from beeline.data.roles import check_distinct, check_same_names
+from beeline.exceptions import FormatError, SourceError
+
+__all__ = ["ArrowSource", "MemorySource", "ParquetSource"]
+
+_MOST_ROWS = 1 << 20
+
+
+class _ColumnarSource(TableSource):
+    """Files with a schema."""
+
+    def __init__(self, files: list[SourceFile]) -> None:
+        self._files = files
+        self.name = files[0].name
+        sizes = [file.size for file in files]
+        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        schema = self._schema(files[0])
+        check_distinct(schema.names, f"{self.name}: ")
+        self.types = dict(zip(schema.names, schema.types, strict=True))
+
+    def walk(self, wanted: dict[str, Kind], memory: int, progress: Progress, bad_lines: BadLines) -> Iterator[Piece]:
+        """All rows in order, only the wanted columns; such files have no lines that could be skipped."""
+        del bad_lines
+        rows = rows_within(memory, len(wanted))
+        for file in self._files:
+            first = 1
+            if file is not self._files[0]:
+                check_same_names(self.types, self._schema(file).names, f"{file.name}: ", self.name)
+            for batch in self._batches(file, wanted, rows, progress):
+                yield Piece([batch], file.name, first)
+                first += batch.num_rows
+
+    @abstractmethod
+    def _schema(self, file: SourceFile) -> Any:  # noqa: ANN401
+        """The Arrow schema of a file."""
+
+    @abstractmethod
+    def _batches(self, file: SourceFile, wanted: dict[str, Kind], rows: int, progress: Progress) -> Iterator[Any]:
+        """The batches of a file, of at most so many rows."""
+
+
+class ParquetSource(_ColumnarSource):
+    """Parquet files with the same columns; only the wanted columns are read."""
+
+    def _schema(self, file: SourceFile) -> Any:  # noqa: ANN401
+        with _formatted(file, "Parquet"), closing(open_random(file)) as handle:
+            return pyarrow.parquet.ParquetFile(handle).schema_arrow
+
+    def _batches(self, file: SourceFile, wanted: dict[str, Kind], rows: int, progress: Progress) -> Iterator[Any]:
+        # Text is stored as a dictionary in most files: then its rows need not be looked at one by one.
+        texts = [name for name, kind in wanted.items() if kind == "text" and pa.types.is_string(self.types[name])]
+        with _formatted(file, "Parquet"), closing(open_random(file)) as handle:
+            parquet = pyarrow.parquet.ParquetFile(handle, read_dictionary=texts)
+            told = 0
+            for group in range(parquet.num_row_groups):
+                yield from parquet.iter_batches(rows, row_groups=[group], columns=list(wanted))
+                stop = (file.size or 0) * (group + 1) // parquet.num_row_groups
+                progress.advance(stop - told)
+                told = stop
+
+
+class ArrowSource(_ColumnarSource):
+    """Arrow IPC files or streams (Feather version 2 is the file format) with the same columns."""
+
+    def _schema(self, file: SourceFile) -> Any:  # noqa: ANN401
+        with _formatted(file, "Arrow IPC"), closing(_ArrowFile(file)) as arrow:
+            return arrow.reader.schema
+
+    def _batches(self, file: SourceFile, wanted: dict[str, Kind], rows: int, progress: Progress) -> Iterator[Any]:
+        with _formatted(file, "Arrow IPC"), closing(_ArrowFile(file, progress)) as arrow:
+            for batch in arrow.batches():
+                yield from sliced(batch.select(list(wanted)), rows)
+
+
+class _ArrowFile:
+    """An open Arrow IPC file or stream."""
+
+    def __init__(self, file: SourceFile, progress: Progress | None = None) -> None:
+        self._progress, self._size = progress, file.size or 0
+        look = open_stream(file)
+        is_stream = look.read(6) != b"ARROW1"
+        look.close()
+        if is_stream:
+            self._handle: Any = _Readable(open_stream(file, progress.advance if progress else None))
+            self.reader = pyarrow.ipc.open_stream(pa.PythonFile(self._handle, mode="r"))
+        else:
+            # A mapped file is read as far as it is used, and batches of any size need no memory of their own.
+            self._handle = pa.memory_map(file.path) if file.is_plain else open_random(file)
+            self.reader = pyarrow.ipc.open_file(self._handle)
+        self._is_stream = is_stream
+
+    def batches(self) -> Iterator[Any]:
+        """The record batches, one by one."""
+        if self._is_stream:
+            yield from self.reader
+            return
+        n, told = self.reader.num_record_batches, 0
+        for k in range(n):
+            yield self.reader.get_batch(k)
+            stop = self._size * (k + 1) // n
+            if self._progress is not None:
+                self._progress.advance(stop - told)
+            told = stop
+
+    def close(self) -> None:
+        """Close the file."""
+        self._handle.close()
+
+
+class _Readable:
+    """A byte stream with the face that pyarrow asks of a Python file."""
+
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401
+        self._stream = stream
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes, fewer only at the end: decompressors may give less at a time."""
+        parts, missing = [], size
+        while missing and (part := self._stream.read(missing)):
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+        self.closed = True
+
+
+class MemorySource(TableSource):
+    """Record batches that are already in memory."""
+
+    def __init__(self, schema: Any, batches: list[Any], name: str = "the table") -> None:  # noqa: ANN401
+        self.name = name
+        self.total_bytes = None
+        self._batches = batches
+        check_distinct(schema.names, f"{name}: ")
+        self.types = dict(zip(schema.names, schema.types, strict=True))
+
+    def walk(self, wanted: dict[str, Kind], memory: int, progress: Progress, bad_lines: BadLines) -> Iterator[Piece]:
+        """All rows in order, only the wanted columns."""
+        del progress, bad_lines
+        first = 1
+        for batch in self._batches:
+            for part in sliced(batch.select(list(wanted)), rows_within(memory, len(wanted))):
+                yield Piece([part], "", first)
+                first += part.num_rows
+
+
+def rows_within(memory: int, n_columns: int) -> int:
+    """How many rows of so many columns can be held, with the rows made of them, in about so many bytes."""
+    return max(1, min(_MOST_ROWS, memory // (4 * 8 * max(1, n_columns))))
+
+
+@contextmanager
+def _formatted(file: SourceFile, kind: str) -> Iterator[None]:
+    """Turn pyarrow's complaint about a file's content into a `FormatError` that names the file."""
+    try:
+        with reading(file.name):
+            yield
+    except SourceError as error:
+        if isinstance(error.__cause__, pa.ArrowInvalid):
+            reason = str(error.__cause__).splitlines()[0]
+            raise FormatError(f"this is no valid {kind} file: {reason}", file=file.name) from error
+        raise

@@ -1,0 +1,214 @@
+"""The faces of the data layer: `read` into memory, `convert` to a store on disk.
+
+source ── find_files ── Reader ──┬── read() ─────────────── ArrayDataset
+└── blocks() ── StoreWriter ── Store
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from beeline.data.arrays import from_arrays, is_array
+from beeline.data.block import Block
+from beeline.data.dataset import Dataset
+from beeline.data.files import FileFormat, SourceFile, detect_format, find_files
+from beeline.data.frames import from_frame, is_frame
+from beeline.data.options import ReadOptions, parse_size
+from beeline.data.reader import Progress, Reader, RestartReading
+from beeline.data.recipe import Recipe
+from beeline.data.scaling import ScalingLearner
+from beeline.exceptions import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from beeline.data.store import Store, StoreWriter
+
+__all__ = ["convert", "is_store", "open_reader", "open_store", "read"]
+
+Source = Any
+"""A path, a URI, several of them, a folder, or an object in memory: arrays, SciPy matrices, frames, Arrow tables."""
+
+
+def read(source: Source, *, progress: Progress | None = None, **options: Any) -> Dataset:  # noqa: ANN401
+    """Read a source into memory.
+
+    Parameters
+    ----------
+    source
+        A file, several files, a folder or a URI that pyarrow knows (s3, gs, hdfs), holding LIBSVM text, CSV,
+        Parquet, Arrow or npz, plain or compressed; a store; or arrays, SciPy matrices, data frames and Arrow tables.
+    progress
+        Is told how far the reading is.
+    **options
+        The fields of `ReadOptions`.
+
+    Returns
+    -------
+    Dataset
+        The rows in memory. Arrays are not copied when their layout already fits.
+    """
+    if isinstance(source, Dataset):
+        return source
+    chosen = ReadOptions(**options)
+    if is_frame(source):
+        return from_frame(source, chosen, progress)
+    return _as_reader(source, chosen, progress).read()
+
+
+def convert(
+    source: Source,
+    path: str | os.PathLike[str],
+    *,
+    memory: str | int = "512M",
+    shuffle: bool = False,
+    seed: int = 0,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Store:
+    """Convert a source of any size to a store on disk, in bounded memory.
+
+    Parameters
+    ----------
+    source
+        As for `read`; also a data set, to write it down.
+    path
+        The store's folder. It appears under this name only when it is complete.
+    memory
+        How much memory the conversion may use for data, as bytes or a text such as `512M`.
+    shuffle, seed
+        Put the rows (or whole queries) in a random order, the same for the same seed.
+    overwrite
+        Replace a store that is already there.
+    progress
+        Is told how far the conversion is.
+    **options
+        The fields of `ReadOptions`.
+
+    Returns
+    -------
+    Store
+        The finished store, opened.
+    """
+    from beeline.data.store import StoreWriter
+
+    budget = parse_size(memory)
+    chosen = ReadOptions(**options)
+    reader = _as_reader(source, chosen, progress)
+    with StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=seed if shuffle else None) as writer:
+        n_features = _write_all(reader, writer, budget // 2)
+        return writer.finish(reader.recipe, n_features)
+
+
+def open_reader(source: Source, options: ReadOptions, progress: Progress | None = None) -> Reader:
+    """The reader for files, all of one format, or for a store."""
+    if isinstance(source, str | os.PathLike) and is_store(source):
+        return DatasetReader(open_store(source), options, progress)
+    files = find_files(source)
+    options = replace(options, format=_common_format(files) if options.format == "auto" else options.format)
+    if options.format == "libsvm":
+        from beeline.data.libsvm import LibsvmReader
+
+        return LibsvmReader(files, options, progress)
+    if options.format == "npz":
+        from beeline.data.npz import NpzReader
+
+        return NpzReader(files, options, progress)
+    from beeline.data.tables import TableReader
+
+    return TableReader(files, options, progress)
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether the path is a folder with a manifest."""
+    return (Path(path) / "manifest.json").is_file()
+
+
+def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store:
+    """Open a store that `convert` has written.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    memory
+        The default budget of `Store.blocks`, in bytes.
+    """
+    from beeline.data.store import open_store as open_folder
+
+    return open_folder(path, memory)
+
+
+def _common_format(files: list[SourceFile]) -> FileFormat:
+    first = detect_format(files[0])
+    for file in files[1:]:
+        if (other := detect_format(file)) != first:
+            raise DataError(f"{files[0].name} is {first} but {file.name} is {other}; read one format at a time")
+    return first
+
+
+def _as_reader(source: Source, options: ReadOptions, progress: Progress | None) -> Reader:
+    if is_frame(source):
+        return DatasetReader(from_frame(source, options), ReadOptions(), progress)
+    if is_array(source):
+        return DatasetReader(from_arrays(source, allow_nonfinite=options.allow_nonfinite), options, progress)
+    if isinstance(source, Dataset):
+        return DatasetReader(source, options, progress)
+    return open_reader(source, options, progress)
+
+
+def _write_all(reader: Reader, writer: StoreWriter, memory: int) -> int:
+    """Write every block; returns the number of features."""
+    reader.prepare(memory)
+    while True:
+        n_features = None
+        try:
+            for block in reader.blocks(memory):
+                writer.write(block)
+                n_features = block.n_features
+        except RestartReading:
+            writer.restart()
+            continue
+        if n_features is None:
+            raise DataError("the source has no rows")
+        return n_features
+
+
+class DatasetReader(Reader):
+    """Walks a data set that already exists, and scales it if asked."""
+
+    def __init__(self, data: Dataset, options: ReadOptions, progress: Progress | None = None) -> None:
+        super().__init__(progress)
+        meaningful = ("scale", "allow_nonfinite")
+        options.refuse((f.name for f in fields(options) if f.name not in meaningful), "a data set or array")
+        if options.scale != "none" and data.recipe is not None and data.recipe.scaling.kind != "none":
+            raise ParameterError(f"the data are already scaled ({data.recipe.scaling.kind}); scale the source instead")
+        self._data, self._kind = data, options.scale
+        self._recipe = data.recipe or Recipe(n_features=data.n_features)
+
+    def prepare(self, memory: int) -> None:
+        """Learn the scaling, in one walk."""
+        if self._kind == "none":
+            return
+        learner = ScalingLearner(self._kind)
+        if learner.learns:
+            self.progress.start("learning", None)
+            for block in self._data.blocks(memory):
+                learner.add(block)
+                self.progress.advance(block.nbytes, block.n_rows)
+        self._recipe = replace(self._recipe, scaling=learner.finish(self._data.n_features, self._recipe.indicators))
+
+    def blocks(self, memory: int) -> Iterator[Block]:
+        """All rows in order, scaled."""
+        self.progress.start("reading", None)
+        for block in self._data.blocks(memory):
+            yield from [block] if self._kind == "none" else self._recipe.scaling.pieces(block, memory)
+            self.progress.advance(block.nbytes, block.n_rows)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The data set's own recipe, with the scaling added."""
+        return self._recipe

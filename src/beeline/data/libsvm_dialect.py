@@ -1,0 +1,139 @@
+"""What is known or guessed about LIBSVM text before it is read, and the sentences for what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from beeline.data.options import ReadOptions
+from beeline.exceptions import DataError, FormatError, ParameterError
+from beeline.kernels import LIBSVM_MOST_INDEX, LibsvmDialect
+
+__all__ = ["LONG_LINE", "Dialect", "Problem", "as_error", "first_dialect", "is_question"]
+
+# (flaw, line, column, text), as the kernel gives it; the numbers of the flaws are those of libsvm_line.h.
+Problem = tuple[int, int, int, bytes]
+
+LONG_LINE = 17
+_MISSING_LABEL = 2
+_ASKS_SETS, _ASKS_EMPTY_SETS, _ASKS_ZERO_BASED, _ASKS_WIDE = 32, 33, 34, 35
+_LONGEST_TEXT = 40
+
+_SENTENCES = {
+    1: "the label {text} is not a number",
+    2: "the line begins with {text} and has no label; pass multilabel=True if rows may have none",
+    3: "there are several labels, {text}, in text that is read with multilabel=False; pass multilabel=True",
+    4: "the label {text} is not finite; correct it or pass allow_nonfinite=True",
+    5: "{text} is not a query id; write qid: and a whole number",
+    6: "the row has no query id although rows before it have one; write qid:N behind its label",
+    7: "the row has the query id {text} although rows before it have none; give one to every row or to none",
+    8: "{text} is not of the form index:value",
+    9: "the feature index {text} is not a whole number",
+    10: "there is a feature index 0 although features are said to count from 1; pass zero_based=True",
+    11: "the feature index {text} is repeated; each may occur once in a line",
+    12: "the feature index {text} is smaller than the one before it; sort the indices of each line",
+    13: "the feature index {text} lies beyond the {n_features} features that the data are said to have",
+    14: f"the feature index {{text}} is larger than {LIBSVM_MOST_INDEX}",
+    15: "the value {text} is not a number",
+    16: "the value {text} is not finite; correct it or pass allow_nonfinite=True",
+    17: "the line is longer than 1 GiB; this is not LIBSVM text",
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How text is read: what the user said, and guesses that the text may correct.
+
+    Attributes
+    ----------
+    base, base_guessed
+        The index of the first feature. The guess is 1; an index 0 in any good line makes it 0.
+    sets, sets_guessed
+        Whether labels are sets. The guess is that they are not; a comma in the label of any good line corrects it.
+    unlabelled
+        A line without a label was met while labels were guessed to be single. It is good if a comma turns up
+        somewhere, and this error if not.
+    queries
+        Whether rows have query ids, as the first good row has or has not; None before it was seen.
+    wide
+        Whether indices need 64 bits.
+    n_features
+        The number of features, when it is given: larger indices are errors.
+    """
+
+    base: int = 1
+    base_guessed: bool = True
+    sets: bool = False
+    sets_guessed: bool = True
+    unlabelled: FormatError | None = None
+    queries: bool | None = None
+    wide: bool = False
+    n_features: int | None = None
+
+    def for_kernel(self, options: ReadOptions) -> LibsvmDialect:
+        """The same as the kernel wants it."""
+        dialect = LibsvmDialect()
+        dialect.base, dialect.base_guessed = self.base, self.base_guessed
+        dialect.sets, dialect.sets_guessed = self.sets, self.sets_guessed
+        dialect.last_index = LIBSVM_MOST_INDEX if self.n_features is None else self.n_features + self.base - 1
+        dialect.queries = -1 if self.queries is None else int(self.queries)
+        dialect.wide = self.wide
+        dialect.allow_nonfinite = options.allow_nonfinite
+        dialect.skip_bad_lines = options.skip_bad_lines
+        dialect.single_precision = options.dtype == "float32"
+        return dialect
+
+    def corrected(self, problem: Problem, file: str) -> Dialect:
+        """The dialect that a good line asks for."""
+        flaw = problem[0]
+        # Which row is the first good one may depend on the dialect, and so may which line is the first bad one.
+        again = replace(self, queries=None)
+        if self.unlabelled is not None:
+            again = replace(again, sets=False, sets_guessed=True, unlabelled=None)
+        if flaw == _ASKS_SETS:
+            return replace(again, sets=True, sets_guessed=False, unlabelled=None)
+        if flaw == _ASKS_EMPTY_SETS:
+            error = as_error((_MISSING_LABEL, *problem[1:]), file, self.n_features)
+            return replace(again, sets=True, sets_guessed=False, unlabelled=error)
+        if flaw == _ASKS_ZERO_BASED:
+            return replace(again, base=0, base_guessed=False)
+        return replace(again, wide=True)
+
+    def with_single_labels(self) -> Dialect:
+        """The dialect when no comma turned up: lines without a label are bad after all."""
+        return replace(self, sets=False, sets_guessed=False, unlabelled=None, queries=None)
+
+
+def first_dialect(options: ReadOptions) -> Dialect:
+    """Return what the user said, completed by guesses."""
+    base, n_features = options.zero_based, options.n_features
+    recipe = options.recipe
+    if recipe is not None:
+        if recipe.columns is not None:
+            raise DataError("the recipe is for a table with named columns and cannot be used for LIBSVM text")
+        if base is not None and base != (recipe.index_base == 0):
+            raise ParameterError(f"zero_based={base} contradicts the recipe, which counts from {recipe.index_base}")
+        if n_features not in (None, recipe.n_features):
+            raise ParameterError(f"n_features={n_features} contradicts the recipe, which has {recipe.n_features}")
+        if options.scale != "none":
+            raise ParameterError(f"scale={options.scale!r} cannot be learned anew with a recipe; leave one of them out")
+        base, n_features = recipe.index_base == 0, recipe.n_features
+    return Dialect(
+        base=0 if base else 1,
+        base_guessed=base is None,
+        sets=bool(options.multilabel),
+        sets_guessed=options.multilabel is None,
+        n_features=n_features,
+    )
+
+
+def is_question(problem: Problem) -> bool:
+    """Whether the line is good, but in another dialect than was guessed."""
+    return problem[0] >= _ASKS_SETS
+
+
+def as_error(problem: Problem, file: str, n_features: int | None) -> FormatError:
+    """Say what is wrong with a line."""
+    flaw, line, column, text = problem
+    shown = text.decode("utf-8", "backslashreplace")
+    shown = repr(shown + "…" if len(text) >= _LONGEST_TEXT else shown)
+    return FormatError(_SENTENCES[flaw].format(text=shown, n_features=n_features), file, line, column)

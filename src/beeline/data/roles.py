@@ -1,0 +1,125 @@
+"""Which column of a table does what: features, label, weight, query id, or nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from beeline.data.options import ReadOptions
+from beeline.exceptions import DataError, ParameterError
+
+__all__ = ["Roles", "assign_roles", "check_distinct", "check_same_names"]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table by what they do.
+
+    Attributes
+    ----------
+    features
+        In the order of the features they become.
+    label, weight, query
+        None: there is no such column.
+    ignored
+        Columns left out.
+    """
+
+    features: tuple[str, ...]
+    label: str | None
+    weight: str | None
+    query: str | None
+    ignored: tuple[str, ...]
+
+    @property
+    def wanted(self) -> list[str]:
+        """Every column that is read."""
+        return [*self.features, *(name for name in (self.label, self.weight, self.query) if name is not None)]
+
+
+def assign_roles(names: Sequence[str], options: ReadOptions, where: str) -> Roles:
+    """Give every column its role, by a recipe learned before or by what the user says.
+
+    New tables are matched with a recipe by the names of their columns, in any order. A column that neither the recipe
+    nor the user knows raises, as does one that the recipe needs and the table lacks; the label, weight and query
+    columns of the recipe may be absent.
+    """
+    _check_options(names, options, where)
+    recipe = options.recipe
+    if recipe is None:
+        beside = {options.label, options.weight, options.query, *options.ignore}
+        features = tuple(name for name in names if name not in beside)
+        if not features:
+            raise DataError(f"{where}no column is left to be a feature")
+        return Roles(features, options.label, options.weight, options.query, options.ignore)
+    if recipe.columns is None:
+        raise DataError(f"{where}the recipe is for numbered features, not for a table with named columns")
+    given = set(names) - set(options.ignore)
+    roles = Roles(
+        tuple(column.name for column in recipe.columns),
+        options.label or (recipe.label if recipe.label in given else None),
+        options.weight or (recipe.weight if recipe.weight in given else None),
+        options.query or (recipe.query if recipe.query in given else None),
+        recipe.ignored + options.ignore,
+    )
+    for name in roles.features:
+        if name not in given:
+            raise DataError(f"{where}there is no column {name!r}, which the recipe needs{_did_you_mean(name, names)}")
+    known = {*roles.wanted, *roles.ignored, recipe.label, recipe.weight, recipe.query}
+    if strange := [name for name in names if name not in known]:
+        raise DataError(
+            f"{where}the recipe does not know column {strange[0]!r}"
+            f"{f' and {len(strange) - 1} more' if len(strange) > 1 else ''}; leave it out with ignore "
+            f"(--ignore {strange[0]})"
+        )
+    return roles
+
+
+def _check_options(names: Sequence[str], options: ReadOptions, where: str) -> None:
+    if options.recipe is not None:
+        options.refuse(
+            ("text", "missing", "scale", "max_categories"), "a table that is read by a recipe learned before"
+        )
+    said = [("label", options.label), ("weight", options.weight), ("query", options.query)]
+    said += [("ignore", name) for name in options.ignore]
+    taken: dict[str, str] = {}
+    for option, name in said:
+        if name is None:
+            continue
+        if name not in names:
+            raise DataError(f"{where}there is no column {name!r} ({option}){_did_you_mean(name, names)}")
+        if name in taken:
+            raise ParameterError(f"column {name!r} cannot be both {taken[name]} and {option}")
+        taken[name] = option
+    for name in options.text:
+        if name not in names:
+            raise DataError(f"{where}there is no column {name!r} (text){_did_you_mean(name, names)}")
+        if taken.get(name) in ("weight", "ignore"):
+            raise ParameterError(f"column {name!r} cannot be both {taken[name]} and text")
+
+
+def _did_you_mean(name: str, names: Sequence[str]) -> str:
+    lowered = {other.lower(): other for other in names}
+    close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
+    if close:
+        return f"; did you mean {' or '.join(repr(other) for other in close)}?"
+    shown = ", ".join(repr(other) for other in names[:10])
+    return f"; the columns are {shown}{' …' if len(names) > 10 else ''}"
+
+
+def check_distinct(names: Iterable[str], where: str, hint: str = "") -> None:
+    """Raise when two columns have the same name."""
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise DataError(f"{where}{count} columns have the name {name!r}; give each its own name{hint}")
+
+
+def check_same_names(first: Iterable[str], names: Iterable[str], where: str, first_file: str) -> None:
+    """Raise when a further file of a table has other columns than the first one; their order may differ."""
+    known, given = list(first), list(names)
+    if absent := sorted(set(known).difference(given), key=known.index):
+        raise DataError(f"{where}there is no column {absent[0]!r}, which {first_file} has")
+    if extra := sorted(set(given).difference(known), key=given.index):
+        raise DataError(f"{where}there is a column {extra[0]!r}, which {first_file} does not have")

@@ -1,0 +1,289 @@
+"""Tables as data sets: CSV, Parquet, Arrow, and frames in memory.
+
+What becomes of a table
+-----------------------
+- Numbers stay numbers; booleans are 0 and 1; a list of fixed length is that many features.
+- Text becomes indicator features, one a category, sorted by name within the column.
+- A missing value (empty, null or NaN) raises, or is filled by zero or by the mean of its column; a missing text sets
+  no indicator.
+- By a recipe learned before, columns are matched by name; a category that the recipe does not know sets no indicator
+  and is counted in `unknown_categories`.
+- Rows are dense when that takes no more memory than CSR would, judged by the first rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from beeline._types import AnyArray
+from beeline.data.assembly import RowAssembler, RowsBuilder
+from beeline.data.batches import Kind, Piece, TableSource, kind_of, sliced
+from beeline.data.beside import BesideColumns
+from beeline.data.block import Block
+from beeline.data.columnar import ArrowSource, ParquetSource
+from beeline.data.csv_text import CsvSource
+from beeline.data.dataset import ArrayDataset
+from beeline.data.files import SourceFile, detect_format
+from beeline.data.options import ReadOptions
+from beeline.data.reader import Progress, Reader
+from beeline.data.recipe import Recipe
+from beeline.data.roles import assign_roles
+from beeline.data.scaling import check_dense_fits
+from beeline.data.table_learner import TableLearner
+from beeline.exceptions import DataError, ParameterError
+
+__all__ = ["TableReader"]
+
+# So many first rows tell whether dense or sparse rows are smaller.
+_SAMPLE_ROWS = 4096
+_AT_ONCE = 384 << 20
+
+
+class TableReader(Reader):
+    """Reads a table as blocks of rows.
+
+    Attributes
+    ----------
+    unknown_categories
+        For each column, how many values of the last walk were none of the recipe's categories.
+
+    Parameters
+    ----------
+    source
+        CSV, Parquet or Arrow files of the same columns, or a table in memory.
+    """
+
+    def __init__(
+        self, source: list[SourceFile] | TableSource, options: ReadOptions, progress: Progress | None = None
+    ) -> None:
+        super().__init__(progress)
+        if not isinstance(source, TableSource):
+            source = _open(source, options)
+        options.refuse(("zero_based", "n_features", "multilabel"), "tables")
+        self.unknown_categories: dict[str, int] = {}
+        self._source, self._options = source, options
+        self._roles = assign_roles(list(source.types), options, f"{source.name}: ")
+        self._kinds = self._find_kinds()
+        self._recipe = options.recipe
+        self._n_learned: int | None = None
+        self._is_sparse: bool | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """How raw rows become these rows."""
+        if self._recipe is None:
+            raise DataError("the recipe is not known before `prepare`")
+        return self._recipe
+
+    def prepare(self, memory: int) -> None:
+        """Learn categories, fill values and scaling, in one walk where there is anything to learn."""
+        if self._recipe is None:
+            learner = self._learner()
+            if learner.needed:
+                for piece in self._walk("learning", memory):
+                    learner.add(piece)
+            self._learned(learner)
+
+    def blocks(self, memory: int) -> Iterator[Block]:
+        """All rows in order."""
+        assembler, beside = self._tools()
+        for piece in self._decided(self._walk("reading", memory)):
+            for part in _parts(piece, max(1, memory // 4 // self._row_bytes())):
+                builder = RowsBuilder(assembler, is_sparse=bool(self._is_sparse))
+                builder.add(part)
+                sides = beside.read([part])
+                self.progress.advance(0, part.n_rows)
+                yield self._finished(builder, sides)
+        self._report(assembler)
+
+    def read(self) -> ArrayDataset:
+        """All rows in memory; the source is read once.
+
+        When something has to be learned first, the columns are held until it is, and given back as rows are made.
+        """
+        pieces: Iterator[Piece] = self._walk("reading", _AT_ONCE)
+        if self._recipe is None:
+            learner = self._learner()
+            if learner.needed:
+                pieces = self._learn_and_keep(learner, pieces)
+            self._learned(learner)
+        assembler, beside = self._tools()
+        builder, sides = None, []
+        for piece in self._decided(pieces):
+            builder = builder or RowsBuilder(assembler, is_sparse=bool(self._is_sparse))
+            builder.add(piece, piece.share)
+            sides.append(beside.read([piece]))
+            self.progress.advance(0, piece.n_rows)
+        if builder is None:
+            raise DataError(f"{self._source.name}: there are no rows")
+        self._report(assembler)
+        joined = {name: _joined([side[name] for side in sides]) for name in sides[0]}
+        return ArrayDataset(self._finished(builder, joined), self.recipe)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that become features."""
+        return self._roles.features
+
+    def read_over(self, rows: AnyArray) -> ArrayDataset:
+        """A data set over dense rows that are in memory already, with labels, weights and query ids from the source."""
+        self._learned(self._learner())
+        _, beside = self._tools()
+        pieces = list(self._walk("reading", _AT_ONCE))
+        sides = beside.read(pieces) if pieces else {}
+        block = replace(Block(rows, self.recipe.n_features), **sides)
+        return ArrayDataset(block.checked(finite=not self._options.allow_nonfinite), self.recipe)
+
+    def _learn_and_keep(self, learner: TableLearner, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        kept: deque[Piece] = deque()
+        for piece in pieces:
+            learner.add(piece)
+            kept.append(piece)
+        n, done = max(1, learner.n_rows), 0
+
+        def used_up() -> Iterator[Piece]:
+            nonlocal done
+            while kept:
+                piece = kept.popleft()
+                done += piece.n_rows
+                yield replace(piece, share=done / n)
+
+        return used_up()
+
+    def _learned(self, learner: TableLearner) -> None:
+        self._recipe = learner.finish()
+        self._n_learned = learner.n_rows or None
+
+    def _find_kinds(self) -> dict[str, Kind]:
+        source, recipe = self._source, self._options.recipe
+        source.settle(self._roles.wanted)
+        texts = set(self._options.text)
+        numbers: set[str] = set()
+        if recipe is not None:
+            texts |= {column.name for column in recipe.columns or () if column.kind == "categories"}
+            numbers |= {column.name for column in recipe.columns or () if column.kind == "numeric"}
+            if self._roles.label is not None and recipe.label_categories is not None:
+                texts.add(self._roles.label)
+        kinds: dict[str, Kind] = {}
+        for name in self._roles.wanted:
+            if name in texts or name in numbers:
+                kinds[name] = "text" if name in texts else "numeric"
+            else:
+                kinds[name] = kind_of(name, source.types[name], f"{source.name}: ")
+        return kinds
+
+    def _learner(self) -> TableLearner:
+        types = pa.types
+        widths = {n: int(t.list_size) if types.is_fixed_size_list(t) else 1 for n, t in self._source.types.items()}
+        return TableLearner(self._roles, self._kinds, widths, self._options)
+
+    def _walk(self, stage: str, memory: int) -> Iterator[Piece]:
+        self.progress.start(stage, self._source.total_bytes)
+        self.bad_lines.count = 0
+        self.bad_lines.examples.clear()
+        yield from self._source.walk(self._kinds, memory, self.progress, self.bad_lines)
+
+    def _tools(self) -> tuple[RowAssembler, BesideColumns]:
+        recipe = self.recipe
+        return self._assembler(), BesideColumns(self._roles, recipe.label_categories)
+
+    def _assembler(self) -> RowAssembler:
+        columns = self.recipe.columns or ()
+        return RowAssembler(columns, self._options.dtype, finite=not self._options.allow_nonfinite)
+
+    def _finished(self, builder: RowsBuilder, sides: dict[str, Any]) -> Block:
+        return self.recipe.scaling.apply(replace(builder.finish(), **sides), in_place=True)
+
+    def _report(self, assembler: RowAssembler) -> None:
+        self.unknown_categories = {name: n for name, n in assembler.unknown.items() if n}
+
+    def _decided(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """The same pieces, after the first rows have told whether rows are sparse."""
+        first, n = [], 0
+        if self._is_sparse is None:
+            for piece in pieces:
+                first.append(piece)
+                n += piece.n_rows
+                if n >= _SAMPLE_ROWS:
+                    break
+            if first:
+                self._is_sparse = self._decide(first)
+        while first:
+            yield first.pop(0)
+        yield from pieces
+
+    def _decide(self, pieces: list[Piece]) -> bool:
+        """Whether rows are sparse, judged by the first rows."""
+        layout, scaling, d = self._options.layout, self.recipe.scaling, self.recipe.n_features
+        if scaling.shifts and layout == "sparse":
+            raise ParameterError(
+                f"{scaling.kind} scaling turns zeros into other numbers, so rows cannot be sparse; scale by maxabs, or "
+                "use layout dense"
+            )
+        if layout != "auto":
+            return layout == "sparse"
+        sample = _first_rows(pieces, _SAMPLE_ROWS)
+        n, itemsize = sum(part.n_rows for part in sample), np.dtype(self._options.dtype).itemsize
+        sparse_bytes = n * 8 + self._assembler().entries(sample) * (itemsize + 4)
+        if scaling.shifts:
+            total = self._n_learned or n
+            check_dense_fits(total, sparse_bytes * total // n, d, itemsize, scaling.kind)
+            return False
+        return n * d * itemsize > sparse_bytes
+
+    def _row_bytes(self) -> int:
+        itemsize = np.dtype(self._options.dtype).itemsize
+        if not self._is_sparse:
+            return max(1, self.recipe.n_features * itemsize)
+        return 8 + sum(column.width for column in self.recipe.columns or ()) * (itemsize + 4)
+
+
+def _open(files: list[SourceFile], options: ReadOptions) -> TableSource:
+    formats = {options.format if options.format != "auto" else detect_format(file) for file in files}
+    if len(formats) > 1:
+        raise DataError(f"the files have several formats ({', '.join(sorted(formats))}); read them one by one")
+    (found,) = formats
+    if found == "csv":
+        return CsvSource(files, options)
+    options.refuse(("delimiter", "header", "skip_bad_lines"), f"{found} files")
+    if found not in ("parquet", "arrow"):
+        raise DataError(f"{files[0].name}: {found} files are no tables")
+    return ParquetSource(files) if found == "parquet" else ArrowSource(files)
+
+
+def _joined(parts: list[AnyArray | None]) -> AnyArray | None:
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None
+
+
+def _first_rows(pieces: list[Piece], rows: int) -> list[Piece]:
+    """So many first rows of the pieces, or all when there are fewer."""
+    found = []
+    for piece in pieces:
+        for batch in piece.batches:
+            part = batch.slice(0, rows)
+            if part.num_rows:
+                found.append(Piece([part], piece.file, piece.first))
+                rows -= part.num_rows
+    return found
+
+
+def _parts(piece: Piece, rows: int) -> Iterator[Piece]:
+    """The piece in runs of at most so many rows."""
+    held: list[Any] = []
+    first, n = piece.first, 0
+    for batch in piece.batches:
+        for part in sliced(batch, rows):
+            if held and n + part.num_rows > rows:
+                yield Piece(held, piece.file, first)
+                first, held, n = first + n, [], 0
+            held.append(part)
+            n += part.num_rows
+    if held:
+        yield Piece(held, piece.file, first)

@@ -1,0 +1,194 @@
+// Plain lines: the fields that nearly all lines have, with any spacing, and comments. Everything else, good or bad,
+// is left to `parse_line`; what is accepted here must be what it would accept.
+//
+// Included once for each instruction set: BEELINE_TARGET is the attribute that every function here must have, and
+// `Pair` reads two short numbers at once.
+
+#define BEELINE_HOT BEELINE_TARGET inline __attribute__((always_inline))
+#define BEELINE_LIKELY(x) __builtin_expect(!!(x), 1)
+
+template <class Value, class Index>
+class PlainLines {
+ public:
+  BEELINE_HOT PlainLines(const char* text, const std::uint32_t* stop, const Dialect& dialect, const Slot<Value, Index>& slot)
+      : text_(text), stop_(stop), base_(dialect.base), last_allowed_(last_allowed(dialect)), slot_(slot) {}
+
+  // Parses the line that begins at text[at], of which stop_ is the first stop; then both belong to the line after it.
+  // False: the line is not plain, and nothing has changed but stop_.
+  template <bool has_query>
+  BEELINE_HOT bool parse(std::uint32_t& at) {
+    std::uint32_t p = at;
+    double label;
+    std::int64_t query = kNoQuery, entry = slot_.entry, last = base_ - 1;
+    if (!read_label(p, label) || (has_query && !read_query(p, query)) || !read_entries(p, entry, last)) return false;
+    if (last > last_allowed_) return false;
+    slot_.last_index = std::max(slot_.last_index, last);
+    slot_.labels[slot_.label++] = label;
+    slot_.ends[slot_.row] = slot_.entry = entry;
+    if (slot_.queries) slot_.queries[slot_.row] = query;
+    ++slot_.row;
+    at = *stop_++ + 1;
+    return true;
+  }
+
+  BEELINE_HOT const std::uint32_t* stop() const { return stop_; }
+  BEELINE_HOT const Slot<Value, Index>& slot() const { return slot_; }
+
+ private:
+  static BEELINE_HOT std::int64_t last_allowed(const Dialect& dialect) {
+    return std::min<std::int64_t>(dialect.last_index, std::min<std::int64_t>(kMostWhole, std::numeric_limits<Index>::max()));
+  }
+
+  static BEELINE_HOT bool ends_field(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '#';
+  }
+
+  // Each reader moves `at` from the first byte of what it reads to the stop behind it, and stop_ to that stop.
+
+  BEELINE_HOT bool read_label(std::uint32_t& at, double& label) {
+    const std::uint64_t negative = text_[at] == '-';
+    const std::uint32_t begin = at + (negative | (text_[at] == '+'));
+    stop_ += begin - at;
+    at = *stop_;
+    if (at - begin - 1 >= 8) return false;
+    label = static_cast<double>(digits_before(text_ + at, at - begin));
+    if (text_[at] == '.') {
+      const std::uint32_t point = at, places = stop_[1] - point - 1;
+      at = *++stop_;
+      if (places > 7) return false;
+      // At most 15 digits: exact up to the division.
+      if (places > 0) label = (label * kTens[places] + digits_before(text_ + at, places)) / kTens[places];
+    }
+    label = with_sign(label, negative);
+    return ends_field(text_[at]);
+  }
+
+  BEELINE_HOT bool read_query(std::uint32_t& at, std::int64_t& query) {
+    if (text_[at] != ' ' || std::memcmp(text_ + at + 1, "qid:", 4) != 0) return false;
+    stop_ += 5;  // the blank and the letters
+    const std::uint32_t begin = at + 5;
+    at = *stop_;
+    if (at - begin - 1 >= 16 || !ends_field(text_[at])) return false;
+    query = static_cast<std::int64_t>(many_digits_before(text_ + at, at - begin));
+    return true;
+  }
+
+  // From the end of a field to the line's '\n'.
+  BEELINE_HOT bool read_entries(std::uint32_t at, std::int64_t& entry, std::int64_t& last) {
+    const char* text = text_;
+    const std::uint32_t* stop = stop_;
+    while (text[at] != '\n') {
+      if (!BEELINE_LIKELY(text[at] == ' ' || text[at] == '\t')) {
+        if (!skip_to_line_end(at, stop)) return false;
+        break;
+      }
+#if BEELINE_GROUPS
+      if (text[stop[2]] != '.') {
+        const int n = read_group(text, stop, base_, last, slot_.indices + entry, slot_.values + entry);
+        if (n < 0) return false;
+        if (BEELINE_LIKELY(n > 0)) {
+          entry += n;
+          stop += 2 * n;
+          at = *stop;
+          continue;
+        }
+      }
+#endif
+      const std::uint32_t begin = at + 1, colon = stop[1], end = stop[2];
+      if (!BEELINE_LIKELY(text[colon] == ':')) {
+        if (colon != begin) return false;
+        at = begin;  // two blanks, or one at the end
+        ++stop;
+        continue;
+      }
+      const std::uint64_t negative = text[colon + 1] == '-';
+      const std::uint32_t index_size = colon - begin, size = end - colon - 1 - static_cast<std::uint32_t>(negative);
+      std::int64_t index;
+      double x;
+      if (BEELINE_LIKELY((((index_size - 1) | (size - 1)) & ~7u) == 0)) {
+        const Pair pair(text + colon - index_size, index_size, text + end - size, size);
+        index = pair.first();
+        stop += 2;
+        if (text[end] != '.' && BEELINE_LIKELY(ends_field(text[end]))) {
+          x = with_sign(pair.second(), negative);
+        } else if (!read_fraction(colon + 1, pair, size, negative, stop, x)) {
+          return false;
+        }
+      } else if (!read_long_entry(begin, colon, stop, index, x)) {
+        return false;
+      }
+      if (index <= last) return false;
+      last = index;
+      slot_.indices[entry] = static_cast<Index>(index - base_);
+      slot_.values[entry++] = static_cast<Value>(x);
+      at = *stop;
+    }
+    stop_ = stop;
+    return true;
+  }
+
+  // A value that begins at `begin` with the `size` digits of a pair's second number; `stop` is where these end.
+  BEELINE_HOT bool read_fraction(std::uint32_t begin, const Pair& pair, std::uint32_t size, std::uint64_t negative,
+                                 const std::uint32_t*& stop, double& x) const {
+    const std::uint32_t point = stop[0], end = stop[1], places = end - point - 1;
+    if (BEELINE_LIKELY(text_[point] == '.' && places - 1 < 16 && size + places <= 18 && ends_field(text_[end]))) {
+      const std::uint64_t digits =
+          pair.second_whole() * kWholeTens[places] + many_digits_before(text_ + end, places);
+      if (BEELINE_LIKELY(digits <= kExact)) {
+        ++stop;
+        x = with_sign(static_cast<double>(static_cast<std::int64_t>(digits)) / kTens[places], negative);
+        return true;
+      }
+    }
+    return read_any_value(begin, stop, x);
+  }
+
+  BEELINE_TARGET __attribute__((noinline)) bool read_long_entry(std::uint32_t begin, std::uint32_t colon,
+                                                                 const std::uint32_t*& stop, std::int64_t& index,
+                                                                 double& x) const {
+    if (colon - begin - 1 >= 16) return false;
+    index = static_cast<std::int64_t>(many_digits_before(text_ + colon, colon - begin));
+    stop += 2;
+    return read_any_value(colon + 1, stop, x);
+  }
+
+  // Many digits, an exponent, a plus.
+  BEELINE_TARGET __attribute__((noinline)) bool read_any_value(std::uint32_t begin, const std::uint32_t*& stop,
+                                                                double& x) const {
+    while (!ends_field(text_[*stop])) ++stop;
+    return read_number(text_ + begin, text_ + *stop, x) == Reading::number && std::isfinite(static_cast<Value>(x));
+  }
+
+  // What may follow the last field: a comment, or a carriage return.
+  BEELINE_TARGET __attribute__((noinline)) bool skip_to_line_end(std::uint32_t at, const std::uint32_t*& stop) const {
+    if (text_[at] == '#') {
+      while (text_[*stop] != '\n') ++stop;
+      return true;
+    }
+    ++stop;
+    return text_[at] == '\r' && text_[at + 1] == '\n';
+  }
+
+  const char* text_;
+  const std::uint32_t* stop_;
+  const std::int64_t base_, last_allowed_;
+  Slot<Value, Index> slot_;
+};
+
+// Parses plain lines from text[at] on, where `stop` is the first stop, until text[n] or a line that is not plain.
+// Returns where it ended; `stop` is then somewhere at or before the first stop from there on.
+template <bool has_query, class Value, class Index>
+BEELINE_TARGET std::uint32_t parse_plain_lines(const char* text, std::uint32_t at, std::uint32_t n,
+                                               const std::uint32_t*& stop, const Dialect& dialect,
+                                               Slot<Value, Index>& slot) {
+  PlainLines<Value, Index> lines(text, stop, dialect, slot);
+  while (at < n && BEELINE_LIKELY(lines.template parse<has_query>(at))) {
+  }
+  stop = lines.stop();
+  slot = lines.slot();
+  return at;
+}
+
+#undef BEELINE_GROUPS
+#undef BEELINE_HOT
+#undef BEELINE_LIKELY

@@ -1,0 +1,60 @@
+"""What all tests share: real data where there are any, and how hard Hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent.parent
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+# BEELINE_REQUIRE names what must be there: a test that needs it then fails instead of being skipped.
+REQUIRED = set(filter(None, os.environ.get("BEELINE_REQUIRE", "").split(",")))
+
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("default", max_examples=50, **_COMMON)
+settings.register_profile("ci", max_examples=50, derandomize=True, **_COMMON)
+settings.register_profile("thorough", max_examples=2000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+
+def _missing(kind: str, reason: str) -> None:
+    if kind in REQUIRED:
+        pytest.fail(f"BEELINE_REQUIRE asks for {kind}, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Give the folder of a real data set by name, or skip the test."""
+
+    def find(name: str) -> Path:
+        folder = SHARED_DATA / name
+        if not folder.is_dir():
+            _missing("data", f"the data set {name} is not in ../shared/data")
+        return folder
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def tool():
+    """Give the path of a program by name, or skip the test."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is None:
+            _missing("tools", f"the program {name} is not installed")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def example_data() -> Path:
+    """The folder with the real rows that are shipped."""
+    return ROOT / "examples" / "data"
