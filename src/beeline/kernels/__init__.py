@@ -25,7 +25,6 @@ from beeline.kernels._kernels import (
     last_record_end,
     loss_along,
     loss_sum,
-    num_threads,
     record_starts,
     scale_features,
     scale_to_unit_norm,
