@@ -11,6 +11,9 @@ The tree::
     ├── StoreError                      an on-disk data set cannot be used
     │   ├── CorruptStoreError           truncated or altered since it was written
     │   └── StoreVersionError           written by a newer beeline
+    ├── ModelError                      a model, or the file of one, cannot be used
+    │   ├── CorruptModelError           truncated or altered since it was written
+    │   └── ModelVersionError           written by a newer beeline
     └── MissingDependencyError (ImportError)   an optional package is needed
 
     ConvergenceWarning (UserWarning)    a solver stopped before its tolerance
@@ -24,11 +27,14 @@ from __future__ import annotations
 __all__ = [
     "BeelineError",
     "ConvergenceWarning",
+    "CorruptModelError",
     "CorruptStoreError",
     "DataError",
     "FormatError",
     "LabelError",
     "MissingDependencyError",
+    "ModelError",
+    "ModelVersionError",
     "ParameterError",
     "SourceError",
     "StoreError",
@@ -90,6 +96,18 @@ class CorruptStoreError(StoreError):
 
 class StoreVersionError(StoreError):
     """A store was written by a newer version of beeline."""
+
+
+class ModelError(BeelineError):
+    """A model, or the file of one, cannot be used."""
+
+
+class CorruptModelError(ModelError):
+    """A model's file was truncated or altered after it was written."""
+
+
+class ModelVersionError(ModelError):
+    """A model was written by a newer version of beeline."""
 
 
 class MissingDependencyError(BeelineError, ImportError):

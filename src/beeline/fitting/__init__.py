@@ -1,0 +1,8 @@
+"""From data and settings to a model: what the estimators and the command line share."""
+
+from __future__ import annotations
+
+from beeline.fitting.fit import Fitted, fit
+from beeline.fitting.settings import Settings
+
+__all__ = ["Fitted", "Settings", "fit"]

@@ -1,0 +1,109 @@
+"""What a user may say about training, gathered in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from beeline.exceptions import ParameterError
+from beeline.losses import Loss, get_loss
+from beeline.objective import Intercept
+from beeline.regularizers import Regularizer, get_regularizer
+
+__all__ = ["ClassWeight", "Multiclass", "Settings"]
+
+Multiclass = Literal["auto", "ovr", "crammer_singer", "softmax"]
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a model is trained.
+
+    Parameters
+    ----------
+    loss, regularizer
+        Names, or objects with settings of their own.
+    C
+        What multiplies the loss of every row: J = Ω(w) + C·Σ weight_i·l_i.
+    alpha
+        If given, it replaces C: J = alpha·Ω(w) + the weighted mean of the losses. The same model has C = 1/(alpha·n).
+    class_weight
+        What multiplies C for the rows of each class; `balanced` gives every class the same total.
+    intercept
+        `free`, `regularized` or `none`.
+    multiclass
+        How more than two classes are told apart. `auto`: by one softmax for the logistic loss with L2, otherwise each
+        class against the rest.
+    probability
+        Calibrate probabilities by Platt's method, for losses that have none of their own.
+    solver, tol, max_passes, seed
+        Who solves it, to which relative distance from the optimum, in how many passes over the data, and the seed of
+        all that is random.
+    """
+
+    loss: str | Loss = "logistic"
+    regularizer: str | Regularizer = "l2"
+    C: float = 1.0
+    alpha: float | None = None
+    class_weight: ClassWeight = None
+    intercept: Intercept = "free"
+    multiclass: Multiclass = "auto"
+    probability: bool = False
+    solver: str = "auto"
+    tol: float = 1e-4
+    max_passes: float = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("intercept", Intercept), ("multiclass", Multiclass)):
+            if getattr(self, name) not in get_args(choices):
+                raise ParameterError(
+                    f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
+                )
+        for name in ("C", "alpha", "tol", "max_passes"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+                raise ParameterError(f"{name} must be positive and finite, not {value!r}")
+        if (
+            self.class_weight is not None
+            and not isinstance(self.class_weight, Mapping)
+            and (self.class_weight != "balanced")
+        ):
+            raise ParameterError(f"class_weight must be a dictionary or 'balanced', not {self.class_weight!r}")
+
+    @property
+    def the_loss(self) -> Loss:
+        """The loss itself."""
+        return get_loss(self.loss)
+
+    @property
+    def the_regularizer(self) -> Regularizer:
+        """Ω itself."""
+        return get_regularizer(self.regularizer)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON, for the model file; what has a name is written by its name."""
+        regularizer = self.the_regularizer
+        weights = self.class_weight
+        record: dict[str, Any] = {
+            "regularizer": regularizer.name,
+            "l1_ratio": regularizer.l1 if regularizer.name == "elastic_net" else None,
+            "C": float(self.C) if self.alpha is None else None,
+            "alpha": None if self.alpha is None else float(self.alpha),
+            "class_weight": {str(k): float(v) for k, v in weights.items()} if isinstance(weights, Mapping) else weights,
+        }
+        record |= {name: getattr(self, name) for name in ("intercept", "multiclass", "solver")}
+        numbers = {"tol": float(self.tol), "max_passes": float(self.max_passes), "seed": int(self.seed)}
+        record |= {"probability": bool(self.probability), **numbers}
+        return {name: value for name, value in record.items() if value is not None}
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str)

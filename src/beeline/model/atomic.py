@@ -1,0 +1,47 @@
+"""Files that appear under their name only when they are complete."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from beeline.exceptions import SourceError
+
+__all__ = ["replacing"]
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; renamed to `path` at the end, removed after an error.
+
+    The content is on the disk before the rename, so that a crash leaves the old file or the new one, never a part.
+    """
+    target = Path(path)
+    temporary = target.parent / f".{target.name}.partial-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        if isinstance(error, SourceError):
+            raise
+        raise SourceError(f"{target} cannot be written: {(error.strerror or str(error)).lower()}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some file systems cannot sync a folder
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,21 @@
+"""What every export needs: a model that takes rows as they were before scaling."""
+
+from __future__ import annotations
+
+from beeline._types import Floats
+from beeline.model.model import Model
+
+__all__ = ["unscaled"]
+
+
+def unscaled(model: Model) -> tuple[Floats, Floats]:
+    """(weights, intercepts) with the recipe's scaling folded in.
+
+    With x' = (x − shift)·factor, w·x' + b = (factor·w)·x + b − (shift·factor)·w. A scaling of rows to unit norm cannot
+    be folded in; who exports must deal with it.
+    """
+    scaling = model.recipe.scaling if model.recipe is not None else None
+    if scaling is None or scaling.factor is None:
+        return model.weights, model.intercepts
+    weights = model.weights * scaling.factor[:, None]
+    return weights, model.intercepts if scaling.shift is None else model.intercepts - scaling.shift @ weights

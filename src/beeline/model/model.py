@@ -1,0 +1,312 @@
+"""The trained model: scores, classes and probabilities from rows.
+
+Conventions
+-----------
+- z = Xw + b, one column an output. Two classes and regression have one output, K > 2 classes have K.
+- Two classes: a positive score means `classes[1]`. More: the class of the largest score, the first one of several.
+- Nothing here learns. Rows go through block by block, so that a data set may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats, Ints
+from beeline.data.arrays import from_arrays, is_array
+from beeline.data.block import Block
+from beeline.data.dataset import Dataset
+from beeline.data.recipe import Recipe
+from beeline.exceptions import DataError, ModelError, ParameterError
+from beeline.model.report import Report
+
+__all__ = ["Link", "Model", "Rows"]
+
+Link = Literal["none", "logistic", "softmax", "platt"]
+"""How scores become probabilities; `none`: they do not."""
+
+Rows: TypeAlias = Block | Dataset | Any
+"""A block, a data set, a NumPy array or a SciPy matrix."""
+
+_MEMORY = 64 << 20
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model:
+    """A linear model.
+
+    Attributes
+    ----------
+    weights
+        w, of shape (n_features, n_outputs).
+    intercepts
+        b, one an output; zeros where there is none.
+    classes
+        What the classes are called, sorted: numbers or texts. None: a regression.
+    loss, loss_settings
+        The loss it was trained by and the loss's own settings.
+    link
+        How scores become probabilities.
+    platt
+        A and B an output, of shape (n_outputs, 2), when the link is `platt`: p = 1/(1 + exp(Az + B)).
+    feature_names
+        One name a feature, or None when features have only numbers.
+    recipe
+        How raw rows become the rows that this model takes, or None when it was trained on plain arrays.
+    settings
+        What the training was asked for, as plain JSON.
+    report
+        What the training says about itself.
+    version
+        The version of beeline that trained it.
+    """
+
+    weights: Floats
+    intercepts: Floats
+    classes: AnyArray | None
+    loss: str
+    loss_settings: dict[str, float] = field(default_factory=dict)
+    link: Link = "none"
+    platt: Floats | None = None
+    feature_names: list[str] | None = None
+    recipe: Recipe | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    report: Report | None = None
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        if self.weights.ndim != 2 or self.intercepts.shape != self.weights.shape[1:]:
+            raise ModelError(f"weights of shape {self.weights.shape} need one intercept an output")
+        n_classes = 2 if self.classes is None else len(self.classes)
+        if n_classes < 2 or self.n_outputs != (1 if n_classes == 2 else n_classes):
+            raise ModelError(f"{n_classes} classes cannot have {self.n_outputs} outputs")
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all()):
+            raise ModelError("a model must have finite weights and intercepts")
+        if self.link not in get_args(Link) or (self.link != "none" and self.classes is None):
+            raise ModelError(f"a model of this kind cannot have the link {self.link!r}")
+        if (self.link == "platt") != (self.platt is not None and self.platt.shape == (self.n_outputs, 2)):
+            raise ModelError("Platt's probabilities need two numbers an output")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ModelError(f"{len(self.feature_names)} names do not fit {self.n_features} features")
+
+    def __repr__(self) -> str:
+        return f"Model({self.loss}, {self.kind}, {self.n_features:,} features, {self.n_outputs:,} outputs)"
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return int(self.weights.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores a row."""
+        return int(self.weights.shape[1])
+
+    @property
+    def kind(self) -> Literal["binary", "multiclass", "regression"]:
+        """What it predicts."""
+        if self.classes is None:
+            return "regression"
+        return "binary" if self.n_outputs == 1 else "multiclass"
+
+    @property
+    def nonzeros(self) -> int:
+        """The number of weights that are not zero."""
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores can become probabilities."""
+        return self.link != "none"
+
+    def feature_name(self, feature: int) -> str:
+        """A feature's name, or its number as its source counts."""
+        if self.feature_names is not None:
+            return self.feature_names[feature]
+        return str(feature + (self.recipe.index_base if self.recipe is not None else 0))
+
+    def output_name(self, output: int) -> str:
+        """The class that a large score of this output speaks for, or `value`."""
+        if self.classes is None:
+            return "value"
+        return str(self.classes[1 if self.n_outputs == 1 else output])
+
+    # From rows to answers
+
+    def scores(self, block: Block) -> Floats:
+        """z = Xw + b of shape (n_rows, n_outputs)."""
+        if block.n_features > self.n_features:
+            raise DataError(
+                f"the rows have {block.n_features:,} features but the model was trained on {self.n_features:,}; "
+                "give it rows that were made the same way"
+            )
+        if not block.is_sparse and block.n_features < self.n_features:
+            raise DataError(
+                f"the rows have only {block.n_features:,} features but the model was trained on {self.n_features:,}; "
+                "give it rows that were made the same way"
+            )
+        # Sparse rows that end early have zeros there: the text formats do not say how many features there are.
+        w = self.weights[: block.n_features]
+        z = block.scores(w[:, 0])[:, None] if self.n_outputs == 1 else block.scores(w)
+        z += self.intercepts
+        return z
+
+    def stream(self, rows: Rows, memory: int = _MEMORY) -> Iterator[tuple[Block, Floats]]:
+        """Every block of the rows with its scores; the blocks take at most `memory` bytes each."""
+        if isinstance(rows, Block):
+            yield rows, self.scores(rows)
+            return
+        data = from_arrays(rows) if is_array(rows) else rows
+        if not isinstance(data, Dataset):
+            raise DataError(f"rows must be a block, a data set or an array, not {type(rows).__name__}")
+        self.check_recipe(data.recipe)
+        for block in data.blocks(memory):
+            yield block, self.scores(block)
+
+    def decision_function(self, rows: Rows) -> Floats:
+        """The scores: one a row, or one a row and class where there are more than two classes."""
+        parts = [z for _, z in self.stream(rows)]
+        z = np.concatenate(parts) if parts else np.empty((0, self.n_outputs))
+        return z[:, 0] if self.n_outputs == 1 else z
+
+    def predict(self, rows: Rows) -> AnyArray:
+        """The class of each row, or its value in a regression."""
+        parts = [self.answers(z) for _, z in self.stream(rows)]
+        return np.concatenate(parts) if parts else self.answers(np.empty((0, self.n_outputs)))
+
+    def predict_proba(self, rows: Rows) -> Floats:
+        """The probability of each class, of shape (n_rows, classes)."""
+        parts = [self.probabilities(z) for _, z in self.stream(rows)]
+        return np.concatenate(parts) if parts else self.probabilities(np.empty((0, self.n_outputs)))
+
+    def class_numbers(self, z: Floats) -> Ints:
+        """The number of the predicted class for scores of shape (n_rows, n_outputs)."""
+        return (z[:, 0] > 0).astype(np.int64) if self.n_outputs == 1 else z.argmax(axis=1)
+
+    def answers(self, z: Floats) -> AnyArray:
+        """The predicted class or value for scores of shape (n_rows, n_outputs)."""
+        return z[:, 0] if self.classes is None else self.classes[self.class_numbers(z)]
+
+    def probabilities(self, z: Floats) -> Floats:
+        """The probability of each class for scores of shape (n_rows, n_outputs)."""
+        if self.link == "none":
+            raise ParameterError(self._why_no_probabilities())
+        if self.link == "softmax" and self.n_outputs > 1:
+            powers: Floats = np.exp(z - z.max(axis=1, keepdims=True, initial=-np.inf))
+            powers /= powers.sum(axis=1, keepdims=True)
+            return powers
+        if self.platt is not None:
+            z = -(self.platt[:, 0] * z + self.platt[:, 1])
+        p = _sigmoid(z)
+        if self.n_outputs == 1:
+            return np.hstack([_sigmoid(-z), p])
+        total = p.sum(axis=1, keepdims=True)
+        shares = np.full_like(p, 1 / self.n_outputs)  # where every class is out of the question
+        np.divide(p, total, out=shares, where=total > 0)
+        return shares
+
+    def _why_no_probabilities(self) -> str:
+        if self.classes is None:
+            return "a regression has no probabilities"
+        return (
+            f"the loss {self.loss!r} gives scores, not probabilities; train with probability=True to have them "
+            "calibrated, or by the logistic loss"
+        )
+
+    # Agreement with data
+
+    def check_recipe(self, recipe: Recipe | None) -> None:
+        """Raise `DataError` when data were made by another recipe, so that the weights mean something else."""
+        if recipe is None or self.recipe is None:
+            return
+        for what, theirs, ours in (
+            ("columns", recipe.columns, self.recipe.columns),
+            ("scaling", recipe.scaling, self.recipe.scaling),
+            ("numbering of features", recipe.index_base, self.recipe.index_base),
+        ):
+            if theirs != ours:
+                raise DataError(
+                    f"the data were made with another {what} than the model's; read the source by the model's recipe, "
+                    "as `beeline predict` does with raw files"
+                )
+
+    def label_numbers(self, labels: AnyArray, recipe: Recipe | None = None) -> Ints:
+        """The class number of each label of a data set.
+
+        Parameters
+        ----------
+        labels
+            One label a row: of the same kind as `classes`, or numbers that the recipe turns into texts.
+        recipe
+            The data set's own recipe.
+
+        Raises
+        ------
+        DataError
+            When a label is none of the classes.
+        """
+        if self.classes is None:
+            raise ModelError("a regression has no classes")
+        texts = recipe.label_categories if recipe is not None else None
+        names = labels if texts is None else np.array(texts, dtype=object)[labels.astype(np.int64)]
+        if (names.dtype.kind in "OU") != (self.classes.dtype.kind in "OU"):
+            kinds = ("texts", "numbers") if names.dtype.kind in "OU" else ("numbers", "texts")
+            raise DataError(f"the labels are {kinds[0]} but the model's classes are {kinds[1]}")
+        place = np.searchsorted(self.classes, names).clip(0, len(self.classes) - 1)
+        unknown = self.classes[place] != names
+        if np.any(unknown):
+            row = int(np.argmax(unknown))
+            raise DataError(
+                f"row {row} has the label {names[row]}, which the model has never seen; it knows "
+                f"{shortened([str(name) for name in self.classes])}"
+            )
+        return place.astype(np.int64)
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; it appears under its name only when it is complete."""
+        from beeline.model.file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model; a file cannot make this run code."""
+        from beeline.model.file import load
+
+        return load(path)
+
+    def to_liblinear(self, path: str | os.PathLike[str]) -> None:
+        """Write a model file that LIBLINEAR's `predict` reads."""
+        from beeline.model.liblinear import write_liblinear
+
+        write_liblinear(self, path)
+
+    @classmethod
+    def from_liblinear(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model that LIBLINEAR's `train` wrote."""
+        from beeline.model.liblinear import read_liblinear
+
+        return read_liblinear(path)
+
+    def to_onnx(self, path: str | os.PathLike[str], precision: Literal["float32", "float64"] = "float32") -> None:
+        """Write an ONNX graph; needs `pip install beeline[onnx]`."""
+        from beeline.model.onnx_graph import write_onnx
+
+        write_onnx(self, path, precision)
+
+
+def shortened(names: list[str], most: int = 8) -> str:
+    """The names in one line, the first few only where there are many."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _sigmoid(t: Floats) -> Floats:
+    small = np.exp(-np.abs(t))
+    return np.where(t >= 0, 1 / (1 + small), small / (1 + small))
