@@ -24,12 +24,26 @@ if TYPE_CHECKING:
     from beeline.data.options import ReadOptions as ReadOptions
     from beeline.data.recipe import Recipe as Recipe
     from beeline.data.store import Store as Store
+    from beeline.estimators import ElasticNet as ElasticNet
+    from beeline.estimators import Lasso as Lasso
+    from beeline.estimators import LinearModel as LinearModel
+    from beeline.estimators import LinearSVC as LinearSVC
+    from beeline.estimators import LinearSVR as LinearSVR
+    from beeline.estimators import LogisticRegression as LogisticRegression
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
+    from beeline.model import Model as Model
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Model": "beeline.model",
+    "LogisticRegression": "beeline.estimators",
+    "LinearSVR": "beeline.estimators",
+    "LinearSVC": "beeline.estimators",
+    "LinearModel": "beeline.estimators",
+    "Lasso": "beeline.estimators",
+    "ElasticNet": "beeline.estimators",
     "ArrayDataset": "beeline.data.dataset",
     "Block": "beeline.data.block",
     "Dataset": "beeline.data.dataset",

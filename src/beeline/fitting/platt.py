@@ -1,8 +1,8 @@
 """Probabilities from scores: Platt's method.
 
 p(y=1 | z) = 1/(1 + exp(Az + B)), with A and B of maximum likelihood on scores of rows that the model has not been
-trained on. Targets and Newton's method as in Lin, Lin & Weng, "A note on Platt's probabilistic outputs for support vector
-machines" (2007), algorithm 1; here with weights.
+trained on. Targets and Newton's method as in Lin, Lin & Weng, "A note on Platt's probabilistic outputs for support
+vector machines" (2007), algorithm 1; here with weights.
 """
 
 from __future__ import annotations

@@ -1,0 +1,20 @@
+"""Estimators with scikit-learn's interface: thin classes that make a task, train it and keep the model.
+
+Conventions
+-----------
+- `C` multiplies the loss of every row, as in LIBLINEAR and scikit-learn: J = Ω(w) + C·Σ weight_i·l_i. `alpha`
+  multiplies the regularizer instead: J = alpha·Ω(w) + the mean of the losses. The same model has C = 1/(alpha·n) for n
+  rows; with weights, n is their sum.
+- `tol` is the relative distance from the optimum, certified where there is a duality gap; `max_passes` counts passes
+  over the data, whatever the solver. scikit-learn's `tol` and `max_iter` mean something else for every solver, so
+  `max_iter` is not a name here.
+- Rows are arrays, SciPy matrices, data frames, or a beeline `Dataset` or `Store` with its labels inside.
+"""
+
+from __future__ import annotations
+
+from beeline.estimators.classifiers import LinearSVC, LogisticRegression
+from beeline.estimators.linear_model import LinearModel
+from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
+
+__all__ = ["ElasticNet", "Lasso", "LinearModel", "LinearSVC", "LinearSVR", "LogisticRegression"]

@@ -1,0 +1,316 @@
+"""What all estimators share: from arrays or data sets to `fit`, and from the model to answers."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABCMeta, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from beeline._types import AnyArray, Floats
+from beeline.data.arrays import from_arrays
+from beeline.data.dataset import Dataset
+from beeline.data.labels import LabelSets
+from beeline.exceptions import LabelError, ParameterError
+from beeline.fitting import Settings, fit
+from beeline.metrics import accuracy, r2
+from beeline.model import Model, Report
+from beeline.regularizers import L1, L2, ElasticNet, Regularizer
+from beeline.solvers.base import Callback, Step
+
+__all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegressor", "mixture", "one_of"]
+
+FitIntercept = bool | Literal["regularized"]
+
+_FLOATS = (np.float64, np.float32)
+
+
+def _is_classifier(estimator: LinearEstimator) -> bool:
+    return estimator._classifies
+
+
+def _gives_probabilities(estimator: LinearEstimator) -> bool:
+    return estimator._gives_probabilities()
+
+
+class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc] — scikit-learn is not typed
+    """Base of all estimators: a linear model with scikit-learn's interface."""
+
+    fit_intercept: FitIntercept
+    solver: str
+    tol: float
+    max_passes: float
+    warm_start: bool
+    random_state: Any
+    callback: Callback | None
+    verbose: bool
+
+    model_: Model
+    classes_: AnyArray
+    n_features_in_: int
+    feature_names_in_: AnyArray
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """The estimator's own fields of `Settings`."""
+
+    @property
+    @abstractmethod
+    def _classifies(self) -> bool:
+        """Whether labels are classes."""
+
+    def _gives_probabilities(self) -> bool:
+        """Whether scores become probabilities."""
+        return False
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ANN401
+        """Train the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Dataset or Store
+            The rows.
+        y : array-like, default=None
+            A label a row. May be left out for a data set that has its labels inside.
+        sample_weight : array-like, default=None
+            A weight a row: a weight of 2 means the same as having the row twice. May be left out for a data set that
+            has its weights inside.
+
+        Returns
+        -------
+        self
+        """
+        settings = Settings(
+            intercept=self._intercept(),
+            solver=self.solver,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            seed=self._seed(),
+            **self._settings(),
+        )
+        data, labels = self._training_data(X, y)
+        fitted = fit(
+            data,
+            settings,
+            labels,
+            sample_weight=self._weights(sample_weight, data.n_rows),
+            callback=self._told,
+            start=self._start(data, labels),
+            feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+        )
+        self.model_, self.results_ = fitted.model, fitted.results
+        if self._classifies:
+            self.classes_ = self.model_.classes
+        self.n_iter_ = max(1, round(self.report_.passes))
+        return self
+
+    def predict(self, X: Any) -> AnyArray:  # noqa: ANN401
+        """The class or the value of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Dataset or Store
+            The rows.
+        """
+        return self._fitted_model().predict(self._rows(X))
+
+    @available_if(_is_classifier)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
+        """The scores: one a row for two classes, otherwise one a row and class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Dataset or Store
+            The rows.
+        """
+        return self._fitted_model().decision_function(self._rows(X))
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
+        """The probability of each class, of shape (n_rows, classes).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Dataset or Store
+            The rows.
+        """
+        return self._fitted_model().predict_proba(self._rows(X))
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401
+        """The logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ANN401
+        """The accuracy of a classifier, or R² of a regression.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        """
+        model, rows = self._fitted_model(), self._rows(X)
+        weights = self._weights(sample_weight, rows.n_rows)
+        weights = rows.weights if weights is None else weights
+        if model.classes is None:
+            return r2(np.asarray(_own_labels(rows) if y is None else y, np.float64), model.predict(rows), weights)
+        predicted = model.predict(rows)
+        if y is None:
+            recipe = rows.recipe
+            return accuracy(model.label_numbers(_own_labels(rows), recipe), model.label_numbers(predicted), weights)
+        return accuracy(np.asarray(y), predicted, weights)
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights: (n_features,) for a regression, (1, n_features) or (classes, n_features) for a classifier."""
+        weights = self._learned().weights
+        return weights.T if self._classifies else weights[:, 0]
+
+    @property
+    def intercept_(self) -> Floats | float:
+        """The intercept of a regression, or a vector of them."""
+        intercepts = self._learned().intercepts
+        return intercepts if self._classifies else float(intercepts[0])
+
+    @property
+    def report_(self) -> Report:
+        """How the training went."""
+        report = self._learned().report
+        assert report is not None
+        return report
+
+    def _learned(self) -> Model:
+        if "model_" not in vars(self):  # hasattr must say no before the first fit
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return self.model_
+
+    def _fitted_model(self) -> Model:
+        check_is_fitted(self)
+        return self.model_
+
+    def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
+        """(the rows, the labels; None: those inside the data set)."""
+        if not isinstance(X, Dataset):
+            options = {"accept_sparse": "csr", "dtype": _FLOATS, "y_numeric": not self._classifies}
+            X, y = validate_data(self, X, y, **options)
+            if self._classifies:
+                check_classification_targets(y)
+            return from_arrays(X, allow_nonfinite=True), y
+        self.n_features_in_ = X.n_features
+        vars(self).pop("feature_names_in_", None)
+        if X.feature_names is not None:
+            self.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        if y is not None:
+            y = check_array(y, ensure_2d=False, dtype=None if self._classifies else np.float64, input_name="y")
+            if y.shape != (X.n_rows,):
+                raise LabelError(f"y must have one label a row, {X.n_rows} in all, not shape {y.shape}")
+        if self._classifies:
+            _check_whole(_own_labels(X) if y is None else y)
+        return X, y
+
+    def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
+        if isinstance(X, Dataset):
+            return X
+        return from_arrays(
+            validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False), allow_nonfinite=True
+        )
+
+    @staticmethod
+    def _weights(sample_weight: Any, n_rows: int) -> Floats | None:  # noqa: ANN401
+        if sample_weight is None:
+            return None
+        weights: Floats = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
+        )
+        if weights.shape != (n_rows,):
+            raise ParameterError(
+                f"sample_weight must have one weight a row, {n_rows} in all, not shape {weights.shape}"
+            )
+        return weights
+
+    def _intercept(self) -> Literal["free", "regularized", "none"]:
+        if self.fit_intercept == "regularized":
+            return "regularized"
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ParameterError(f"fit_intercept must be True, False or 'regularized', not {self.fit_intercept!r}")
+        return "free" if self.fit_intercept else "none"
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _start(self, data: Dataset, labels: AnyArray | None) -> Model | None:
+        """The last model, if it may serve as a start."""
+        if not self.warm_start or "model_" not in vars(self) or self.model_.n_features != data.n_features:
+            return None
+        if not self._classifies:
+            return self.model_ if self.model_.classes is None else None
+        y = _own_labels(data) if labels is None else labels
+        return self.model_ if np.array_equal(np.unique(y), self.classes_) else None
+
+    def _told(self, step: Step) -> bool | None:
+        if self.verbose:
+            sys.stdout.write(
+                f"pass {step.passes:6.0f}   objective {step.objective:.6g}   gap {100 * step.gap:.3g} %   "
+                f"{step.seconds:.1f} s\n"
+            )
+        return self.callback(step) if self.callback is not None else None
+
+
+class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
+    """Base of the classifiers."""
+
+    @property
+    def _classifies(self) -> bool:
+        return True
+
+    def _gives_probabilities(self) -> bool:
+        return True
+
+
+class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
+    """Base of the regressions."""
+
+    @property
+    def _classifies(self) -> bool:
+        return False
+
+
+def mixture(l1_ratio: float) -> Regularizer:
+    """L2, L1 or the elastic net between them."""
+    if l1_ratio in (0, 1):
+        return L1() if l1_ratio else L2()
+    return ElasticNet(l1_ratio)
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise when a parameter is none of its choices."""
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _own_labels(data: Dataset) -> Floats:
+    labels = data.labels
+    if labels is None or isinstance(labels, LabelSets):
+        raise LabelError("the data have no single label a row; pass y")
+    return labels
+
+
+def _check_whole(y: AnyArray) -> None:
+    if y.dtype.kind == "f" and not np.all(y == np.floor(y)):
+        row = int(np.argmax(y != np.floor(y)))
+        raise LabelError(f"row {row} has the label {y[row]}, which names no class; a regression takes real labels")

@@ -1,0 +1,176 @@
+"""Classifiers: the linear support vector machine and logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one_of
+from beeline.estimators.docs import documented
+from beeline.exceptions import ParameterError
+from beeline.fitting.settings import ClassWeight
+from beeline.solvers.base import Callback
+
+__all__ = ["LinearSVC", "LogisticRegression"]
+
+
+@documented
+class LinearSVC(LinearClassifier):
+    """Linear support vector machine.
+
+    Minimises Ω(w) + C·Σ weight_i·l(y_i z_i), z = Xw + b, with the hinge or its square as l.
+
+    <fit>
+
+    Parameters
+    ----------
+    <C>
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        max(0, 1 − yz)² or max(0, 1 − yz).
+    <l1_ratio>
+    <fit_intercept>
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        More than two classes: each against the rest, or all in one problem by Crammer and Singer, which has the
+        hinge as its loss.
+    <class_weight>
+    probability : bool, default=False
+        Offer `predict_proba`, calibrated by Platt's method on the scores of five-fold cross-validation: takes about
+        five more trainings. More than two classes: each against the rest, normalised.
+    <solving>
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    <attributes>
+
+    Examples
+    --------
+    >>> from beeline import LinearSVC
+    >>> svm = LinearSVC(C=0.1).fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"])
+    >>> svm.predict([[0.5], [2.5]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(  # noqa: PLR0913 — scikit-learn takes every parameter by its name
+        self,
+        *,
+        C: float = 1.0,
+        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        l1_ratio: float = 0.0,
+        fit_intercept: FitIntercept = True,
+        multi_class: Literal["ovr", "crammer_singer"] = "ovr",
+        class_weight: ClassWeight = None,
+        probability: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_passes: float = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,  # noqa: ANN401
+        callback: Callback | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.probability = probability
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _settings(self) -> dict[str, Any]:
+        one_of("loss", self.loss, ("squared_hinge", "hinge"))
+        one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        if self.multi_class == "crammer_singer" and self.loss != "hinge":
+            raise ParameterError('multi_class="crammer_singer" has the hinge as its loss; say loss="hinge" as well')
+        return {
+            "loss": self.loss,
+            "C": self.C,
+            "regularizer": mixture(self.l1_ratio),
+            "multiclass": self.multi_class,
+            "class_weight": self.class_weight,
+            "probability": bool(self.probability),
+        }
+
+    def _gives_probabilities(self) -> bool:
+        return bool(self.probability)
+
+
+@documented
+class LogisticRegression(LinearClassifier):
+    """Logistic regression.
+
+    Minimises Ω(w) + C·Σ weight_i·log(1 + exp(−y_i z_i)), z = Xw + b; for more than two classes, the cross-entropy of
+    the softmax of the scores, or one such problem a class.
+
+    <fit>
+
+    Parameters
+    ----------
+    <C>
+    <l1_ratio>
+    <fit_intercept>
+    multi_class : {"auto", "softmax", "ovr"}, default="auto"
+        More than two classes: "softmax" has one problem for all, "ovr" one for each class against the rest. "auto" is
+        "softmax" with L2 regularization, "ovr" otherwise.
+    <class_weight>
+    <solving>
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    <attributes>
+
+    Examples
+    --------
+    >>> from beeline import LogisticRegression
+    >>> logistic = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> logistic.predict_proba([[1.5]]).round(3).tolist()
+    [[0.5, 0.5]]
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        fit_intercept: FitIntercept = True,
+        multi_class: Literal["auto", "softmax", "ovr"] = "auto",
+        class_weight: ClassWeight = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_passes: float = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,  # noqa: ANN401
+        callback: Callback | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _settings(self) -> dict[str, Any]:
+        one_of("multi_class", self.multi_class, ("auto", "softmax", "ovr"))
+        return {
+            "loss": "logistic",
+            "C": self.C,
+            "regularizer": mixture(self.l1_ratio),
+            "multiclass": self.multi_class,
+            "class_weight": self.class_weight,
+        }

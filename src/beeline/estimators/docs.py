@@ -1,0 +1,73 @@
+"""Parameters and attributes that all estimators share, documented once."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import TypeVar
+
+__all__ = ["documented"]
+
+Kind = TypeVar("Kind", bound=type)
+
+_SHARED = {
+    "fit_intercept": """
+fit_intercept : bool or "regularized", default=True
+    True: an intercept that is not regularized. "regularized": one that is, as LIBLINEAR has it. False: none.
+""",
+    "l1_ratio": """
+l1_ratio : float, default=0.0
+    0: L2 regularization, ½‖w‖². 1: L1, ‖w‖₁, which makes weights exactly zero. Between: the elastic net,
+    l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖².
+""",
+    "C": """
+C : float, default=1.0
+    What multiplies the loss of every row; smaller means stronger regularization.
+""",
+    "class_weight": """
+class_weight : dict or "balanced", default=None
+    What multiplies C for the rows of each class: {class: weight}, 1 where none is given. "balanced" gives every class
+    the same total weight.
+""",
+    "solving": """
+solver : str, default="auto"
+    Who minimises; "auto" takes the one that should be fastest for the loss, the regularizer and the shape of the data.
+tol : float, default=1e-4
+    Stop when the model is certified to be at most this far, relatively, from the optimum.
+max_passes : float, default=1000
+    Stop, with a `ConvergenceWarning`, after so many passes over the data.
+warm_start : bool, default=False
+    Begin from the model of the last `fit` where it has the same shape and classes.
+random_state : int, RandomState or None, default=None
+    The seed of what is random. None is the seed 0: the same data give the same bits, always.
+callback : callable, default=None
+    Is called after every iteration with a `Step` (objective, gap, passes, seconds); returning True stops the training.
+verbose : bool, default=False
+    Print a line after every iteration.
+""",
+    "attributes": """
+coef_, intercept_ : ndarray, ndarray or float
+    The weights and intercepts, in scikit-learn's shapes.
+n_iter_ : int
+    Passes over the data.
+report_ : Report
+    How the training went; `report_.sentence` says it in words.
+results_ : list of Result
+    What the solver found for every output, with a trace of its iterations.
+model_ : Model
+    The model, with `save`, `to_liblinear` and `to_onnx`.
+n_features_in_, feature_names_in_ : int, ndarray
+    The number of features; their names where the data had names.
+""",
+    "fit": """
+Ctrl-C during `fit` ends it and keeps the best model so far; `report_` says so.
+""",
+}
+
+
+def documented(kind: Kind) -> Kind:
+    """Fill the shared paragraphs into a class's docstring, where it names them on a line of their own as `<name>`."""
+    text = cleandoc(kind.__doc__ or "")
+    for name, paragraph in _SHARED.items():
+        text = text.replace(f"<{name}>", paragraph.strip())
+    kind.__doc__ = text
+    return kind

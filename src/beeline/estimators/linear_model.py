@@ -1,0 +1,113 @@
+"""The general estimator: any loss, any regularizer, any solver."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from sklearn.utils import ClassifierTags, RegressorTags
+
+from beeline.estimators.base import FitIntercept, LinearEstimator
+from beeline.estimators.docs import documented
+from beeline.fitting.settings import ClassWeight
+from beeline.losses import Loss, get_loss
+from beeline.regularizers import Regularizer
+from beeline.solvers.base import Callback
+
+__all__ = ["LinearModel"]
+
+
+@documented
+class LinearModel(LinearEstimator):
+    """A linear model with any loss, regularizer and solver.
+
+    Minimises Ω(w) + C·Σ weight_i·l(z_i, y_i), z = Xw + b. It is a classifier or a regression as its loss wants.
+
+    <fit>
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        A name among `beeline.losses.LOSSES`, or a loss with settings of its own, or one of yours.
+    regularizer : str or Regularizer, default="l2"
+        "l2", "l1", "elastic_net" or a regularizer with settings of its own.
+    <C>
+    <fit_intercept>
+    multi_class : {"auto", "ovr", "softmax", "crammer_singer"}, default="auto"
+        How more than two classes are told apart; "auto" is "softmax" for the logistic loss with L2, "ovr" otherwise.
+    <class_weight>
+    probability : bool, default=False
+        Offer `predict_proba` for losses that give scores only, calibrated by Platt's method.
+    <solving>
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, of a classifier.
+    <attributes>
+
+    Examples
+    --------
+    >>> from beeline import LinearModel
+    >>> model = LinearModel(loss="hinge", C=10.0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.5], [2.5]]).tolist()
+    [0, 1]
+    """
+
+    def __init__(  # noqa: PLR0913 — scikit-learn takes every parameter by its name
+        self,
+        loss: str | Loss = "logistic",
+        regularizer: str | Regularizer = "l2",
+        *,
+        C: float = 1.0,
+        fit_intercept: FitIntercept = True,
+        multi_class: Literal["auto", "ovr", "softmax", "crammer_singer"] = "auto",
+        class_weight: ClassWeight = None,
+        probability: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_passes: float = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,  # noqa: ANN401
+        callback: Callback | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.probability = probability
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self._classifies:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+    @property
+    def _classifies(self) -> bool:
+        return get_loss(self.loss).labels != "real"
+
+    def _gives_probabilities(self) -> bool:
+        return self._classifies and (bool(self.probability) or get_loss(self.loss).name == "logistic")
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "loss": self.loss,
+            "regularizer": self.regularizer,
+            "C": self.C,
+            "multiclass": self.multi_class,
+            "class_weight": self.class_weight,
+            "probability": bool(self.probability),
+        }
