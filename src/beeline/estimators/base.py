@@ -39,7 +39,7 @@ def _gives_probabilities(estimator: LinearEstimator) -> bool:
     return estimator._gives_probabilities()
 
 
-class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc] â€” scikit-learn is not typed
+class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """Base of all estimators: a linear model with scikit-learn's interface."""
 
     fit_intercept: FitIntercept
@@ -110,7 +110,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc] â
             feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
         )
         self.model_, self.results_ = fitted.model, fitted.results
-        if self._classifies:
+        if self.model_.classes is not None:
             self.classes_ = self.model_.classes
         self.n_iter_ = max(1, round(self.report_.passes))
         return self
@@ -208,7 +208,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc] â
                 check_classification_targets(y)
             return from_arrays(X, allow_nonfinite=True), y
         self.n_features_in_ = X.n_features
-        vars(self).pop("feature_names_in_", None)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         if X.feature_names is not None:
             self.feature_names_in_ = np.array(X.feature_names, dtype=object)
         if y is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def _task(
     if not total > 0:
         raise DataError("all sample weights are zero: there is nothing to learn from")
     C, strength = (settings.C, 1.0) if settings.alpha is None else (1 / total, settings.alpha)
-    common = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
+    common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
     if loss.labels == "real":
         if texts is not None:
             raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
@@ -158,18 +159,14 @@ def _refuse_for_regression(settings: Settings) -> None:
 def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model) -> Floats:
     """A and B an output, from scores of rows that were held out of the training.
 
-    After Ctrl-C no more folds are trained; rows not yet held out then count with the model's own scores.
+    The only row of a class is never held out, since no model would know the class then: it counts with the model's own
+    score. So do rows not yet held out when Ctrl-C ends the training of folds.
     """
     weights = np.ones(task.data.n_rows) if task.sample_weight is None else task.sample_weight
-    counts = np.bincount(classes.numbers.astype(np.int64), weights > 0, minlength=len(classes))
-    n_folds = min(_FOLDS, int(counts.min()))
-    if n_folds < 2:
-        rare = classes.names[int(counts.argmin())]
-        raise LabelError(f"probability=True needs at least two rows of every class, and the class {rare} has one")
-    folds = make_folds(np.where(weights > 0, classes.numbers, -1.0), n_folds, settings.seed)
+    folds = make_folds(np.where(weights > 0, classes.numbers, -1.0), _FOLDS, settings.seed)
     z = _scores(model, task.data)
     results = trained.results
-    for fold in range(n_folds):
+    for fold in range(_FOLDS):
         if any(result.status is Status.INTERRUPTED for result in results):
             break
         held_out = folds == fold
