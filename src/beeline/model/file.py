@@ -32,7 +32,7 @@ Tensors = dict[str, AnyArray]
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model, under a temporary name first."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as to_bytes
 
     tensors = _weights_to_tensors(model.weights) | {"intercepts": np.ascontiguousarray(model.intercepts)}
     if model.platt is not None:
@@ -44,8 +44,9 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     description = json.dumps(_describe(model), ensure_ascii=False, allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "model": description}
     metadata["checksum"] = _checksum(description, tensors)
+    content = to_bytes(tensors, metadata)
     with replacing(path) as temporary:
-        save_file(tensors, str(temporary), metadata)
+        temporary.write_bytes(content)
 
 
 def load(path: str | os.PathLike[str]) -> Model:

@@ -1,0 +1,86 @@
+"""Measures, against scikit-learn's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as theirs
+
+from beeline import metrics as ours
+from beeline.exceptions import DataError
+
+
+def case(seed, n=60, n_classes=3, ties=True):
+    rng = np.random.default_rng(seed)
+    y, predicted = rng.integers(0, n_classes, n), rng.integers(0, n_classes, n)
+    z = np.round(rng.standard_normal(n), 1 if ties else 12) + y * 0.3
+    weights = rng.integers(0, 4, n) * 0.5
+    p = rng.dirichlet(np.ones(n_classes), n)
+    return y, predicted, z, weights, p
+
+
+seeds = st.integers(0, 10_000)
+
+
+@given(seeds, st.booleans())
+def test_classification(seed, weighted):
+    y, predicted, _, weights, p = case(seed)
+    c = weights if weighted else None
+    assert ours.accuracy(y, predicted, c) == pytest.approx(theirs.accuracy_score(y, predicted, sample_weight=c))
+    table = ours.confusion(y, predicted, 3, c)
+    expected = theirs.confusion_matrix(y, predicted, sample_weight=c, labels=[0, 1, 2])
+    np.testing.assert_allclose(table, expected)
+    for average in ("macro", "micro"):
+        score = theirs.f1_score(y, predicted, average=average, sample_weight=c, labels=[0, 1, 2], zero_division=0)
+        assert ours.f1(table, average) == pytest.approx(score)
+    assert ours.log_loss(y, p, c) == pytest.approx(theirs.log_loss(y, p, sample_weight=c, labels=[0, 1, 2]))
+
+
+@given(seeds, st.booleans(), st.booleans())
+def test_two_classes(seed, weighted, ties):
+    y, predicted, z, weights, _ = case(seed, n_classes=2, ties=ties)
+    c = weights if weighted else None
+    assert ours.auc(y == 1, z, c) == pytest.approx(theirs.roc_auc_score(y, z, sample_weight=c))
+    table = ours.confusion(y, predicted, 2, c)
+    assert ours.f1(table, "binary") == pytest.approx(theirs.f1_score(y, predicted, sample_weight=c, zero_division=0))
+
+
+@given(seeds, st.booleans())
+def test_regression(seed, weighted):
+    _, _, z, weights, p = case(seed)
+    c, y = weights if weighted else None, p[:, 0]
+    assert ours.rmse(y, z, c) == pytest.approx(theirs.root_mean_squared_error(y, z, sample_weight=c))
+    assert ours.mae(y, z, c) == pytest.approx(theirs.mean_absolute_error(y, z, sample_weight=c))
+    assert ours.r2(y, z, c) == pytest.approx(theirs.r2_score(y, z, sample_weight=c))
+
+
+def test_undefined_is_nan():
+    one = np.ones(4)
+    assert math.isnan(ours.auc(one == 1, np.arange(4.0)))
+    assert math.isnan(ours.auc(np.zeros(0, bool), np.zeros(0)))
+    assert math.isnan(ours.r2(one, np.arange(4.0)))
+    assert math.isnan(ours.accuracy(np.zeros(0), np.zeros(0)))
+    assert math.isnan(ours.mae(one, one, np.zeros(4)))
+
+
+def test_a_probability_of_zero_costs_much_but_not_everything():
+    assert ours.log_loss(np.array([0]), np.array([[0.0, 1.0]])) == pytest.approx(-math.log(np.finfo(float).eps))
+
+
+def test_weights_mean_repetition():
+    y, predicted, z, _, p = case(0, n_classes=2)
+    counts = np.random.default_rng(1).integers(0, 3, len(y))
+    many = np.repeat(np.arange(len(y)), counts)
+    c = counts.astype(float)
+    assert ours.auc(y == 1, z, c) == pytest.approx(ours.auc(y[many] == 1, z[many]))
+    assert ours.log_loss(y, p, c) == pytest.approx(ours.log_loss(y[many], p[many]))
+    assert ours.accuracy(y, predicted, c) == pytest.approx(ours.accuracy(y[many], predicted[many]))
+
+
+def test_lengths_must_match():
+    with pytest.raises(DataError, match="3 labels do not match 2 predictions"):
+        ours.accuracy(np.zeros(3), np.zeros(2))
