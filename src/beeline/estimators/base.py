@@ -35,7 +35,7 @@ def _is_classifier(estimator: LinearEstimator) -> bool:
     return estimator._classifies
 
 
-def _gives_probabilities(estimator: LinearEstimator) -> bool:
+def _has_probabilities(estimator: LinearEstimator) -> bool:
     return estimator._gives_probabilities()
 
 
@@ -136,7 +136,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """
         return self._fitted_model().decision_function(self._rows(X))
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """The probability of each class, of shape (n_rows, classes).
 
@@ -147,7 +147,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """
         return self._fitted_model().predict_proba(self._rows(X))
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """The logarithms of `predict_proba`."""
         return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
@@ -216,8 +216,6 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             y = check_array(y, ensure_2d=False, dtype=None if self._classifies else np.float64, input_name="y")
             if y.shape != (X.n_rows,):
                 raise LabelError(f"y must have one label a row, {X.n_rows} in all, not shape {y.shape}")
-        if self._classifies:
-            _check_whole(_own_labels(X) if y is None else y)
         return X, y
 
     def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
@@ -275,6 +273,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     """Base of the classifiers."""
 
+    score = LinearEstimator.score  # which takes data sets too
+
     @property
     def _classifies(self) -> bool:
         return True
@@ -285,6 +285,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
 class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """Base of the regressions."""
+
+    score = LinearEstimator.score
 
     @property
     def _classifies(self) -> bool:
@@ -309,9 +311,3 @@ def _own_labels(data: Dataset) -> Floats:
     if labels is None or isinstance(labels, LabelSets):
         raise LabelError("the data have no single label a row; pass y")
     return labels
-
-
-def _check_whole(y: AnyArray) -> None:
-    if y.dtype.kind == "f" and not np.all(y == np.floor(y)):
-        row = int(np.argmax(y != np.floor(y)))
-        raise LabelError(f"row {row} has the label {y[row]}, which names no class; a regression takes real labels")

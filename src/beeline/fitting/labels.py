@@ -49,6 +49,11 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
     texts
         Where the labels are numbers of texts, those texts.
     """
+    if y.dtype.kind == "f" and not (whole := y == np.floor(y)).all():
+        row = int(np.argmin(whole))
+        raise LabelError(
+            f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
+        )
     names, numbers = _numbered(y)
     if texts is not None:
         names = np.array([texts[int(name)] for name in names])
