@@ -92,7 +92,7 @@ def test_values_that_must_not_be_are_named_by_row_and_column(value):
         pa.table({"a": flawed[:, 0], "b": flawed[:, 1]}),
     ]
     for frame in frames:
-        with pytest.raises(DataError, match="row 3: column 'b' (has no value|is infinite)"):
+        with pytest.raises(DataError, match=r"row 3: column 'b' (has no value|is infinite)"):
             from_frame(frame)
     assert not np.isfinite(from_frame(frames[0], ReadOptions(allow_nonfinite=True)).X[2, 1])
     np.testing.assert_array_equal(flawed[2, 1], value)
@@ -119,7 +119,7 @@ def test_frames_that_cannot_be_read():
         from_frame(pl.LazyFrame({"a": [1]}))
     with pytest.raises(DataError, match="do not go together"):
         from_frame(pd.DataFrame({"a": [1, "x", (2, 3)]}))
-    with pytest.raises(DataError, match="2 columns have the name 'a'|cannot be read"):
+    with pytest.raises(DataError, match=r"2 columns have the name 'a'|cannot be read"):
         from_frame(pd.DataFrame(X[:, :2], columns=["a", "a"]))
 
 

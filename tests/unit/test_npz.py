@@ -182,5 +182,5 @@ def test_arrays_by_columns_must_fit_the_memory(save):
 
 @pytest.mark.parametrize("options", [{"label": "y"}, {"missing": "zero"}, {"zero_based": True}, {"header": True}])
 def test_options_without_a_meaning_are_refused(save, options):
-    with pytest.raises(ParameterError, match="has no meaning for .npz files"):
+    with pytest.raises(ParameterError, match=r"has no meaning for .npz files"):
         reader(save(X=X), **options)
