@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -97,11 +98,8 @@ def _signature(thing: Any) -> str:
 def _members(cls: type) -> Iterator[str]:
     lines = []
     for name, member in inspect.getmembers_static(cls):
-        if (
-            name.startswith("_")
-            or not isinstance(member, (property, staticmethod, classmethod))
-            and not inspect.isfunction(member)
-        ):
+        kinds = (property, staticmethod, classmethod, FunctionType)
+        if name.startswith("_") or not isinstance(member, kinds):
             continue
         function = getattr(member, "__func__", member)
         call = (

@@ -69,7 +69,7 @@ def judge(part: str, name: str) -> str | None:
         return "which does not belong there" if top in FORBIDDEN_IN.get(part, ()) else None
     # The package's face names parts of all layers and loads them late; only the version is below everyone.
     other = rest[0] if rest else "__init__"
-    if part == "__init__" or other == part or other in EVERYWHERE or other == "__version__":
+    if part == "__init__" or other in {part, "__version__", *EVERYWHERE}:
         return None
     if other not in LEVEL:
         return "which is the package's face; import it from its home"

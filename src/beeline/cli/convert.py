@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.errors import one_line_errors, print_line
+from beeline.cli.errors import one_line_errors
 from beeline.cli.progress import progress_bar
 from beeline.cli.reading import with_read_options
 
 __all__ = ["convert"]
+
 
 @with_read_options
 def convert(

@@ -101,7 +101,12 @@ def _named(ranges: FeatureRanges, recipe: Recipe | None) -> list[Facts]:
     names = recipe.feature_names if recipe is not None else None
     columns = (ranges.low.tolist(), ranges.high.tolist(), ranges.mean.tolist())
     return [
-        {"feature": names[j] if names else str(j + base), "min": _finite(low), "max": _finite(high), "mean": _finite(mean)}
+        {
+            "feature": names[j] if names else str(j + base),
+            "min": _finite(low),
+            "max": _finite(high),
+            "mean": _finite(mean),
+        }
         for j, (low, high, mean) in enumerate(zip(*columns, strict=True))
     ]
 

@@ -64,6 +64,6 @@ def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: 
     files = find_files(paths)
     kind = options.format if options.format != "auto" else detect_format(files[0])
     sizes = [file.size for file in files]
-    facts = {"path": paths[0] if len(paths) == 1 else paths, "format": kind}
+    facts: Facts = {"path": paths[0] if len(paths) == 1 else paths, "format": kind}
     facts["bytes"] = None if None in sizes else sum(size for size in sizes if size is not None)
     return facts | source_facts(open_reader(paths, options, progress), _MEMORY, features=features)

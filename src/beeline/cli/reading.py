@@ -78,9 +78,7 @@ def _parameters(names: list[str]) -> list[inspect.Parameter]:
         kind = list[get_args(hints[name])[0]] if several else hints[name]  # type: ignore[misc]
         default = list(defaults[name]) if several else defaults[name]
         parameters.append(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-            )
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
         )
     return parameters
 
