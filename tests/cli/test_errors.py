@@ -77,6 +77,13 @@ def test_values_that_make_no_sense_leave_with_2(beeline, svm, options, words):
     assert words in one_line(done)
 
 
+def test_options_for_a_source_are_refused_for_a_store(beeline, svm):
+    assert beeline("convert", svm, "x.store").returncode == 0
+    done = beeline("info", "x.store", "--scale", "minmax")
+    assert done.returncode == 2
+    assert "--scale has no meaning for a store" in one_line(done)
+
+
 def test_a_missing_file(beeline):
     done = beeline("info", "nowhere.svm")
     assert done.returncode == 1

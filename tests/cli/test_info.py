@@ -29,8 +29,8 @@ def test_a_store(beeline, store):
     assert shown["scaling"] == "minmax"
     assert shown["values"] == "0 … 1"
     assert "label no" in done.stdout
-    assert "column city" in done.stdout
-    assert "2 categories (Oslo, Paris)" in done.stdout
+    assert shown["numbers"] == "age, w"
+    assert shown["categories"] == "city: Oslo, Paris"
 
 
 def test_a_store_as_json(beeline, store):

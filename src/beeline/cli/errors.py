@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import NoReturn
 
 from beeline.exceptions import BeelineError, ParameterError
 
 __all__ = ["interrupted", "one_line_errors", "print_line"]
 
-FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+FAILED, USAGE = 1, 2
+_BY_SIGNAL = 128  # shells add the signal's number to this
 
 
 @contextmanager
@@ -26,6 +30,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
     debug
         Print the traceback before that line.
     """
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         yield
         sys.stdout.flush()
@@ -44,8 +49,14 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 def interrupted() -> NoReturn:
     """Leave after Ctrl-C, with the exit code that shells expect."""
-    print_line("interrupted", "stopped by Ctrl-C; nothing was left behind", color="33")
-    raise SystemExit(INTERRUPTED)
+    print_line("interrupted", "stopped before the end, nothing was written", color="33")
+    raise SystemExit(_BY_SIGNAL + signal.SIGINT)
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    """Leave as after Ctrl-C, so that what was half written is cleared away."""
+    print_line("terminated", "stopped before the end, nothing was written", color="33")
+    raise SystemExit(_BY_SIGNAL + number)
 
 
 def print_line(kind: str, message: str, *, color: str) -> None:
@@ -58,7 +69,7 @@ def print_line(kind: str, message: str, *, color: str) -> None:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, BeelineError):
-        return str(error)
+        return _in_options(str(error))
     if isinstance(error, MemoryError):
         return "not enough memory; give a smaller --memory"
     if isinstance(error, OSError) and error.strerror:
@@ -74,4 +85,15 @@ def _leave_quietly() -> NoReturn:
     """Leave when the reader of our output has gone, as any tool in a pipe does."""
     # Python flushes standard output at exit, which would fail once more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(PIPE_CLOSED)
+    raise SystemExit(_BY_SIGNAL + signal.SIGPIPE)
+
+
+def _in_options(message: str) -> str:
+    """The message with Python's names of arguments replaced by the options of the command line."""
+    from beeline.cli.reading import spellings
+
+    options = spellings()
+    name = rf"({'|'.join(options)})"
+    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]], message)
+    message = re.sub(rf"\b(say|with) {name}\b(?!=)", lambda m: f"{m[1]} {options[m[2]]}", message)
+    return re.sub(rf"(?<![-\w]){name}=(?=(\S?))", lambda m: options[m[1]] + (" " if m[2] else ""), message)

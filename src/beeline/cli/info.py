@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from beeline.cli.reading import with_read_options
 
 if TYPE_CHECKING:
     from beeline.cli.facts import Facts
+    from beeline.data.options import ReadOptions
     from beeline.data.reader import Progress
 
 __all__ = ["info"]
@@ -52,18 +54,28 @@ def info(
 
 
 def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: Progress | None) -> Facts:
-    from beeline.cli.facts import source_facts, store_facts
-    from beeline.data.convert import open_reader
-    from beeline.data.files import detect_format, find_files
+    from beeline.cli.facts import store_facts
     from beeline.data.options import ReadOptions
-    from beeline.data.store import is_store, open_store
+    from beeline.data.store import open_store
+    from beeline.data.store.manifest import MANIFEST
 
     options = ReadOptions(**reading)
-    if len(paths) == 1 and is_store(paths[0]):
-        return store_facts(open_store(paths[0]), features=features, progress=progress)
+    if len(paths) > 1 or not (Path(paths[0]) / MANIFEST).is_file():
+        return _facts_of_source(paths, options, features, progress)
+    options.refuse(reading, "a store, which is read as it is")
+    return store_facts(open_store(paths[0]), features=features, progress=progress)
+
+
+def _facts_of_source(paths: list[str], options: ReadOptions, features: bool, progress: Progress | None) -> Facts:
+    from beeline.cli.facts import source_facts
+    from beeline.data.convert import open_reader
+    from beeline.data.files import detect_format, find_files
+
     files = find_files(paths)
-    kind = options.format if options.format != "auto" else detect_format(files[0])
     sizes = [file.size for file in files]
-    facts: Facts = {"path": paths[0] if len(paths) == 1 else paths, "format": kind}
-    facts["bytes"] = None if None in sizes else sum(size for size in sizes if size is not None)
+    facts: Facts = {
+        "path": paths[0] if len(paths) == 1 else paths,
+        "format": options.format if options.format != "auto" else detect_format(files[0]),
+        "bytes": None if None in sizes else sum(size for size in sizes if size is not None),
+    }
     return facts | source_facts(open_reader(paths, options, progress), _MEMORY, features=features)

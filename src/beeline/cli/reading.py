@@ -13,11 +13,12 @@ import typer
 
 from beeline.data.options import ReadOptions
 
-__all__ = ["with_read_options"]
+__all__ = ["spellings", "with_read_options"]
 
 # Where the option is not simply the field's name.
 _SPELLED = {
     "query": "--qid",
+    "header": "--header/--no-header",
     "zero_based": "--zero-based/--one-based",
     "multilabel": "--multilabel/--single-label",
 }
@@ -29,14 +30,16 @@ _METAVARS = {
     "text": "COLUMN",
     "delimiter": "CHARACTER",
     "n_features": "N",
+    "max_categories": "N",
     "format": "FORMAT",
     "missing": "HOW",
     "scale": "HOW",
     "dtype": "TYPE",
     "layout": "LAYOUT",
 }
+_COLUMNS = ("label", "weight", "query", "ignore", "text")
 _PANELS = {
-    "Tables (CSV, Parquet, Arrow)": ("label", "weight", "query", "ignore", "text", "delimiter", "missing"),
+    "Tables (CSV, Parquet, Arrow)": (*_COLUMNS, "delimiter", "header", "missing", "max_categories"),
     "LIBSVM text": ("zero_based", "n_features", "multilabel", "skip_bad_lines"),
     "Values": ("scale", "dtype", "layout", "allow_nonfinite"),
 }
@@ -60,15 +63,26 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
+def spellings() -> dict[str, str]:
+    """How Python's arguments are called on the command line."""
+    own = ("memory", "overwrite", "shuffle", "seed")
+    names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
+    return {name: _spelled(name).split("/")[0] for name in (*names, *own)} | {"recipe": "--like"}
+
+
+def _spelled(name: str) -> str:
+    return _SPELLED.get(name, "--" + name.replace("_", "-"))
+
+
 def _parameters(names: list[str]) -> list[inspect.Parameter]:
     hints = get_type_hints(ReadOptions, localns={"Recipe": object})
-    defaults = {field.name: field.default for field in fields(ReadOptions)}
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(ReadOptions)}
     texts = _documentation(ReadOptions.__doc__ or "")
     panels = {name: panel for panel, members in _PANELS.items() for name in members}
     parameters = []
     for name in names:
         option = typer.Option(
-            _SPELLED.get(name, "--" + name.replace("_", "-")),
+            _spelled(name),
             help=_help(texts.get(name, ""), hints[name]),
             metavar=_METAVARS.get(name),
             rich_help_panel=panels.get(name),

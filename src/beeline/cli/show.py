@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,21 +17,27 @@ if TYPE_CHECKING:
 __all__ = ["show", "show_converted"]
 
 _MOST_CLASSES = 20
-_MOST_COLUMNS = 30
+_MOST_NUMBERS = 6
+_MOST_CATEGORIES = 6
 _MOST_KNOWN = 1000  # beyond this many different labels a store keeps only their range
 _BAR = 24
+_FORMATS = {"libsvm": "LIBSVM text", "csv": "CSV", "parquet": "Parquet", "arrow": "Arrow", "npz": "npz"}
 
 
 def show(facts: Facts) -> None:
     """Print all facts to standard output, one under the other."""
-    console = _console()
+    with _console() as console:
+        _draw(facts, console)
+
+
+def _draw(facts: Facts, console: Console) -> None:
     name = facts["path"] if isinstance(facts["path"], str) else f"{len(facts['path'])} paths"
     console.print(f"[bold]{_plain(name)}[/bold]  [dim]{_kind(facts)}[/dim]", highlight=False)
     table = _table()
     for key, text in _lines(facts):
         table.add_row(f"[bold cyan]{key}[/]", text)
     console.print(table)
-    for part in (_classes(facts), _columns(facts), _features(facts)):
+    for part in (_classes(facts), _features(facts)):
         if part is not None:
             console.print()
             console.print(part)
@@ -42,7 +50,8 @@ def show_converted(facts: Facts) -> None:
     parts = [f"{_count(facts['rows'], 'row')} × {_count(facts['features'], 'feature')} ({facts['layout']})"]
     parts += [_count(len(distinct["values"]), "different label")] if distinct is not None else []
     parts += [f"{_size(facts['bytes'])} on disk", f"in {facts['seconds']:.1f} s"]
-    _console().print(f"[bold]{_plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
+    with _console() as console:
+        console.print(f"[bold]{_plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
 
 
 def _size(n_bytes: int) -> str:
@@ -60,11 +69,17 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
 
 
-def _console() -> Console:
+@contextmanager
+def _console() -> Iterator[Console]:
     from rich.console import Console
 
-    # Without a terminal there is no width to fit into, and lines are better long than broken.
-    return Console() if sys.stdout.isatty() else Console(width=200)
+    if sys.stdout.isatty():
+        yield Console()
+        return
+    # Without a terminal there is no width to fit into: lines are better long than broken, and end with their text.
+    text = io.StringIO()
+    yield Console(file=text, width=10_000)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
 
 
 def _table() -> Table:
@@ -75,7 +90,7 @@ def _table() -> Table:
 
 def _kind(facts: Facts) -> str:
     if facts["format"] != "store":
-        return {"libsvm": "LIBSVM text", "csv": "CSV"}.get(facts["format"], facts["format"].capitalize())
+        return _FORMATS[facts["format"]]
     order = facts["row_order"]
     return "beeline store" + (f", rows shuffled with seed {order['seed']}" if order["kind"] == "shuffled" else "")
 
@@ -105,6 +120,7 @@ def _recipe_lines(recipe: Facts) -> Iterator[tuple[str, str]]:
         yield "recipe", f"features numbered from {recipe['index_base']}"
     else:
         yield "recipe", ", ".join([_count(len(recipe["columns"]), "column"), *named])
+        yield from _column_lines(recipe["columns"])
     yield "scaling", recipe["scaling"]["kind"]
 
 
@@ -133,7 +149,7 @@ def _classes(facts: Facts) -> Table | None:
     table = _table()
     table.columns.clear()
     for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify)  # type: ignore[arg-type]
+        table.add_column(justify=justify)
     largest = max(counts)
     for value, n in list(zip(values, counts, strict=True))[:_MOST_CLASSES]:
         label = _plain(names[int(value)]) if names else _number(value)
@@ -144,25 +160,30 @@ def _classes(facts: Facts) -> Table | None:
     return table
 
 
-def _columns(facts: Facts) -> Table | None:
-    recipe = facts["recipe"]
-    if recipe is None or recipe["columns"] is None or "feature_ranges" in facts:
-        return None
-    table = _table()
-    for column in recipe["columns"][:_MOST_COLUMNS]:
-        table.add_row(f"[bold cyan]column[/] {_plain(column['name'])}", _column(column))
-    if len(recipe["columns"]) > _MOST_COLUMNS:
-        table.add_row(f"[dim]… and {len(recipe['columns']) - _MOST_COLUMNS:,} more (--json lists all)[/]")
-    return table
+def _column_lines(columns: list[Facts]) -> Iterator[tuple[str, str]]:
+    numbers = [column for column in columns if column["kind"] == "numeric"]
+    if numbers:
+        yield "numbers", _some([_number_column(column) for column in numbers], _MOST_NUMBERS)
+    others = [column for column in columns if column["kind"] != "numeric"]
+    for column in others[:_MOST_CLASSES]:
+        categories = _some([_plain(category) for category in column["categories"]], _MOST_CATEGORIES)
+        yield "categories", f"{_plain(column['name'])}: {categories}"
+    if len(others) > _MOST_CLASSES:
+        yield "", f"[dim]… and {len(others) - _MOST_CLASSES:,} more columns of categories[/]"
 
 
-def _column(column: Facts) -> str:
-    if column["kind"] == "categories":
-        shown = [_plain(category) for category in column["categories"][:6]]
-        more = ", …" if len(column["categories"]) > len(shown) else ""
-        return f"{len(column['categories']):,} categories [dim]({', '.join(shown)}{more})[/]"
-    text = "number" if column["width"] == 1 else f"{column['width']:,} numbers"
-    return text if column["fill"] is None else f"{text} [dim](missing: {_number(column['fill'])})[/]"
+def _number_column(column: Facts) -> str:
+    name = _plain(column["name"])
+    if column["width"] > 1:
+        name += f"[dim] × {column['width']:,}[/]"
+    return name if column["fill"] is None else f"{name}[dim] (missing: {_number(column['fill'])})[/]"
+
+
+def _some(names: list[str], most: int) -> str:
+    """The first few names, and how many more there are."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} [dim]… and {len(names) - most:,} more[/]"
 
 
 def _features(facts: Facts) -> Table | None:
