@@ -24,7 +24,9 @@ def progress_bar() -> Iterator[Progress | None]:
         yield None
         return
     with _rich_progress() as shown:
-        yield _Bar(shown)
+        bar = _Bar(shown)
+        yield bar
+        bar.finish()
 
 
 class _Bar:
@@ -35,40 +37,41 @@ class _Bar:
         self._task: TaskID | None = None
 
     def start(self, stage: str, total_bytes: int | None) -> None:
-        if self._task is not None:
-            self._finish(self._task)
+        self.finish()
         self._task = self._shown.add_task(stage, total=total_bytes, rows=0)
 
     def advance(self, n_bytes: int, n_rows: int = 0) -> None:
-        if self._task is None:
-            return
-        rows = self._shown.tasks[-1].fields["rows"] + n_rows
-        self._shown.update(self._task, advance=n_bytes, rows=rows)
+        if self._task is not None:
+            rows = self._shown.tasks[self._task].fields["rows"] + n_rows
+            self._shown.update(self._task, advance=n_bytes, rows=rows)
 
-    def _finish(self, task: TaskID) -> None:
-        done = self._shown.tasks[-1].completed
-        self._shown.update(task, total=done, completed=done)
+    def finish(self) -> None:
+        """Show the walk as done; bytes that a reader could pass over do not count as left."""
+        if self._task is not None:
+            done = self._shown.tasks[self._task].completed
+            self._shown.update(self._task, total=done, completed=done)
 
 
 def _rich_progress() -> RichProgress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
     from rich.text import Text
 
     class Rates(ProgressColumn):
-        """Rows so far, rows per second and megabytes per second."""
+        """Share done, rows so far, rows per second and megabytes per second."""
 
         def render(self, task: Task) -> Text:
-            return Text(_rates(task.fields["rows"], task.completed, task.elapsed or 0.0), style="cyan")
+            share = "" if task.total is None else f"{task.percentage:.0f} %"
+            seconds = task.finished_time if task.finished_time is not None else task.elapsed
+            return Text(f"{share:>5}  {_rates(task.fields['rows'], task.completed, seconds or 0.0)}", style="cyan")
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True)),
         BarColumn(bar_width=None),
-        TextColumn("{task.percentage:>3.0f} %"),
-        Rates(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        Rates(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True, table_column=Column(no_wrap=True)),
         console=Console(stderr=True),
-        transient=False,
         expand=True,
     )
 
