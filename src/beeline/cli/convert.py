@@ -61,7 +61,7 @@ def convert(
                 progress=progress,
                 **reading,
             )
-        facts = store_facts(made) | {"seconds": time.perf_counter() - started}
+        facts = store_facts(made) | {"path": store, "seconds": time.perf_counter() - started}
         if json:
             print_json(facts)
         else:

@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +28,9 @@ def show(facts: Facts) -> None:
     """Print all facts to standard output, one under the other."""
     with _console() as console:
         _draw(facts, console)
+    if "feature_ranges" in facts:
+        sys.stdout.write("\n")
+        sys.stdout.writelines(f"{line}\n" for line in _feature_lines(facts["feature_ranges"]))
 
 
 def _draw(facts: Facts, console: Console) -> None:
@@ -37,10 +40,9 @@ def _draw(facts: Facts, console: Console) -> None:
     for key, text in _lines(facts):
         table.add_row(f"[bold cyan]{key}[/]", text)
     console.print(table)
-    for part in (_classes(facts), _features(facts)):
-        if part is not None:
-            console.print()
-            console.print(part)
+    if (classes := _classes(facts)) is not None:
+        console.print()
+        console.print(classes)
 
 
 def show_converted(facts: Facts) -> None:
@@ -186,19 +188,13 @@ def _some(names: list[str], most: int) -> str:
     return f"{', '.join(names[:most])} [dim]… and {len(names) - most:,} more[/]"
 
 
-def _features(facts: Facts) -> Table | None:
-    if "feature_ranges" not in facts:
-        return None
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
-    table.add_column("feature")
-    for name in ("min", "max", "mean"):
-        table.add_column(name, justify="right")
-    for feature in facts["feature_ranges"]:
-        figures = [_number(feature[name]) for name in ("min", "max", "mean")]
-        table.add_row(_plain(feature["feature"]), *figures)
-    return table
+def _feature_lines(ranges: list[Facts]) -> Iterator[str]:
+    # There may be millions of features: too many to lay out as a table before the first one is shown.
+    width = max(7, *(len(feature["feature"]) for feature in ranges[:1000]))
+    yield f"{'feature':{width}}  {'min':>12}  {'max':>12}  {'mean':>12}"
+    for feature in ranges:
+        figures = "  ".join(f"{_number(feature[name]):>12}" for name in ("min", "max", "mean"))
+        yield f"{_printable(feature['feature']):{width}}  {figures}"
 
 
 def _range(figures: Facts) -> str:
@@ -216,8 +212,13 @@ def _percent(share: float) -> str:
     return f"{percent:.1f} %" if percent >= 0.1 or percent == 0 else f"{percent:.2g} %"
 
 
-def _plain(text: Any) -> str:  # noqa: ANN401
+def _plain(text: str) -> str:
     """Text of the user's data, which must not be taken for markup."""
     from rich.markup import escape
 
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)))
+    return escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    """Text of the user's data, without what would move the cursor or change colors."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
