@@ -96,7 +96,7 @@ def test_bad_lines_are_counted_and_reported(beeline, tmp_path):
     assert not (tmp_path / "x.store").exists()
     done = beeline("convert", source, "x.store", "--skip-bad-lines")
     assert done.returncode == 0
-    assert "2 bad lines were skipped" in done.stderr
+    assert "beeline: warning: 2 bad lines skipped" in done.stderr
     assert "bad.svm, line 2" in done.stderr
     assert "bad.svm, line 4" in done.stderr
     facts = json.loads(beeline("convert", source, "y.store", "--skip-bad-lines", "--json").stdout)

@@ -42,27 +42,22 @@ def convert(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.facts import store_facts
-        from beeline.cli.show import show_converted
+        from beeline.cli.facts import reader_facts, store_facts
+        from beeline.cli.show import show_converted, show_skipped
         from beeline.data.convert import convert as convert_source
-        from beeline.data.store import open_store
+        from beeline.data.convert import open_reader, open_store
+        from beeline.data.options import ReadOptions
 
         if like is not None:
             reading["recipe"] = open_store(like).recipe
         started = time.perf_counter()
         with progress_bar() as progress:
-            made = convert_source(
-                sources,
-                store,
-                memory=memory,
-                shuffle=shuffle,
-                seed=seed,
-                overwrite=overwrite,
-                progress=progress,
-                **reading,
-            )
-        facts = store_facts(made) | {"path": store, "seconds": time.perf_counter() - started}
+            reader = open_reader(sources[0] if len(sources) == 1 else sources, ReadOptions(**reading), progress)
+            made = convert_source(reader, store, memory=memory, shuffle=shuffle, seed=seed, overwrite=overwrite)
+        facts = store_facts(made) | reader_facts(reader)
+        facts |= {"path": store, "seconds": time.perf_counter() - started}
         if json:
             print_json(facts)
         else:
             show_converted(facts)
+            show_skipped(facts)

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beeline.data.features import FeatureRanges
-    from beeline.data.reader import BadLines, Progress, Reader
+    from beeline.data.reader import Progress, Reader
     from beeline.data.recipe import Recipe
+    from beeline.data.statistics import FeatureStatistics
     from beeline.data.store import Store
 
-__all__ = ["Facts", "bad_line_facts", "source_facts", "store_facts"]
+__all__ = ["Facts", "reader_facts", "source_facts", "store_facts"]
 
 Facts = dict[str, Any]
 
@@ -37,34 +37,34 @@ def store_facts(store: Store, *, features: bool = False, progress: Progress | No
 
 
 def _walk(store: Store, progress: Progress | None) -> list[Facts]:
-    from beeline.data.features import FeatureRangesBuilder
+    from beeline.data.statistics import FeatureStatistics
 
-    builder = FeatureRangesBuilder()
+    statistics = FeatureStatistics(store.n_features)
     if progress is not None:
         progress.start("looking", store.nbytes)
     for block in store.blocks():
-        builder.add(block)
+        statistics.add(block)
         if progress is not None:
             progress.advance(block.nbytes, block.n_rows)
-    return _named(builder.finish(store.n_features), store.recipe)
+    return _ranges(statistics, store.n_rows, store.recipe)
 
 
 def source_facts(reader: Reader, memory: int, *, features: bool = False) -> Facts:
     """What a walk over a source finds, in bounded memory."""
-    from beeline.data.features import FeatureRangesBuilder
     from beeline.data.reader import RestartReading
+    from beeline.data.statistics import FeatureStatistics
     from beeline.data.store.statistics import Statistics
     from beeline.exceptions import DataError
 
     reader.prepare(memory)
     while True:
-        statistics, builder, rows, block = Statistics(), FeatureRangesBuilder(), 0, None
+        statistics, by_feature, rows, block = Statistics(), FeatureStatistics(), 0, None
         try:
             for block in reader.blocks(memory):
                 statistics.add(block)
                 rows += block.n_rows
                 if features:
-                    builder.add(block)
+                    by_feature.add(block)
             break
         except RestartReading:
             continue
@@ -73,15 +73,18 @@ def source_facts(reader: Reader, memory: int, *, features: bool = False) -> Fact
     facts: Facts = {"rows": rows, "features": block.n_features}
     facts |= {"layout": "sparse" if block.is_sparse else "dense", "dtype": block.values.dtype.name}
     facts |= _from_statistics(statistics.to_json(), rows, block.n_features)
-    facts |= {"recipe": reader.recipe.to_json(), "bad_lines": bad_line_facts(reader.bad_lines)}
+    facts |= {"recipe": reader.recipe.to_json()} | reader_facts(reader)
     if features:
-        facts["feature_ranges"] = _named(builder.finish(block.n_features), reader.recipe)
+        facts["feature_ranges"] = _ranges(by_feature, rows, reader.recipe)
     return facts
 
 
-def bad_line_facts(bad_lines: BadLines) -> Facts:
-    """How many lines were skipped, and the first few of them."""
-    return {"count": bad_lines.count, "examples": bad_lines.examples}
+def reader_facts(reader: Reader) -> Facts:
+    """What a reader passed over, as it was asked to: bad lines, and categories that the recipe does not know."""
+    return {
+        "bad_lines": {"count": reader.bad_lines.count, "examples": reader.bad_lines.examples},
+        "unknown_categories": dict(getattr(reader, "unknown_categories", {})),
+    }
 
 
 def _from_statistics(statistics: Facts, n_rows: int, n_features: int) -> Facts:
@@ -96,10 +99,12 @@ def _from_statistics(statistics: Facts, n_rows: int, n_features: int) -> Facts:
     }
 
 
-def _named(ranges: FeatureRanges, recipe: Recipe | None) -> list[Facts]:
+def _ranges(statistics: FeatureStatistics, n_rows: int, recipe: Recipe | None) -> list[Facts]:
+    """Range and mean of each feature; the zeros that sparse rows do not store count as well."""
+    statistics.add_repeated(n_rows - statistics.count, 0.0)
     base = recipe.index_base if recipe is not None else 0
     names = recipe.feature_names if recipe is not None else None
-    columns = (ranges.low.tolist(), ranges.high.tolist(), ranges.mean.tolist())
+    columns = (statistics.low.tolist(), statistics.high.tolist(), statistics.mean.tolist())
     return [
         {
             "feature": names[j] if names else str(j + base),

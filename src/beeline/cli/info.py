@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,19 +47,19 @@ def info(
         if json:
             print_json(facts)
         else:
-            from beeline.cli.show import show
+            from beeline.cli.show import show, show_skipped
 
             show(facts)
+            show_skipped(facts)
 
 
 def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: Progress | None) -> Facts:
     from beeline.cli.facts import store_facts
     from beeline.data.options import ReadOptions
-    from beeline.data.store import open_store
-    from beeline.data.store.manifest import MANIFEST
+    from beeline.data.convert import is_store, open_store
 
     options = ReadOptions(**reading)
-    if len(paths) > 1 or not (Path(paths[0]) / MANIFEST).is_file():
+    if len(paths) > 1 or not is_store(paths[0]):
         return _facts_of_source(paths, options, features, progress)
     options.refuse(reading, "a store, which is read as it is")
     return store_facts(open_store(paths[0]), features=features, progress=progress)

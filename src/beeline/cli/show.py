@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from beeline.cli.facts import Facts
 
-__all__ = ["show", "show_converted"]
+__all__ = ["show", "show_converted", "show_skipped"]
 
 _MOST_CLASSES = 20
 _MOST_NUMBERS = 6
@@ -54,6 +54,18 @@ def show_converted(facts: Facts) -> None:
     parts += [f"{_size(facts['bytes'])} on disk", f"in {facts['seconds']:.1f} s"]
     with _console() as console:
         console.print(f"[bold]{_plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
+
+
+def show_skipped(facts: Facts) -> None:
+    """Say on standard error what was passed over on the way."""
+    from beeline.cli.errors import print_line
+
+    bad = facts.get("bad_lines")
+    if bad and bad["count"]:
+        print_line("warning", f"{_count(bad['count'], 'bad line')} skipped; the first:", color="33")
+        sys.stderr.writelines(f"  {_printable(example)}\n" for example in bad["examples"])
+    for column, n in facts.get("unknown_categories", {}).items():
+        print_line("warning", f"column {column!r} has {_count(n, 'value')} that the recipe does not know", color="33")
 
 
 def _size(n_bytes: int) -> str:
@@ -112,8 +124,6 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "queries", f"{facts['queries']:,}"
     if facts["recipe"] is not None:
         yield from _recipe_lines(facts["recipe"])
-    if facts.get("bad_lines", {}).get("count"):
-        yield "skipped", _count(facts["bad_lines"]["count"], "bad line")
 
 
 def _recipe_lines(recipe: Facts) -> Iterator[tuple[str, str]]:
