@@ -55,8 +55,8 @@ def info(
 
 def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: Progress | None) -> Facts:
     from beeline.cli.facts import store_facts
-    from beeline.data.options import ReadOptions
     from beeline.data.convert import is_store, open_store
+    from beeline.data.options import ReadOptions
 
     options = ReadOptions(**reading)
     if len(paths) > 1 or not is_store(paths[0]):
