@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 RUN = {"python", "console"}
+OWN_TESTS = {"store.md"}  # tests/unit/test_store_docs.py runs it, and looks at what comes out
 SHOWN = {"text", "sh", "json"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BESIDE_PYTHON = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -45,7 +46,10 @@ def folder(tmp_path, example_data, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(kind in RUN for kind, _ in blocks(p))], ids=lambda p: p.name)
+RUNNABLE = [page for page in PAGES if page.name not in OWN_TESTS and any(kind in RUN for kind, _ in blocks(page))]
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda p: p.name)
 def test_the_code_of_a_page_runs(page, folder):
     names: dict[str, object] = {}
     for kind, text in blocks(page):
