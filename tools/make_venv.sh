@@ -28,10 +28,12 @@ command -v "${CXX:-c++}" >/dev/null ||
 
 if ! [ -x "$folder/bin/python" ] || ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
   python=$(find_python)
+  "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+    fail "the headers of $python are needed; on Debian or Ubuntu: apt install python3-dev"
   rm -rf "$folder"
   "$python" -m venv "$folder" >"$folder.log" 2>&1 ||
     { rm -rf "$folder"; "$python" -m virtualenv --quiet "$folder" 2>>"$folder.log"; } ||
-    { cat "$folder.log" >&2; fail "no virtual environment could be made; on Debian or Ubuntu: apt install python3-venv"; }
+    { cat "$folder.log" >&2; rm -f "$folder.log"; fail "no virtual environment could be made; on Debian or Ubuntu: apt install python3-venv"; }
   rm -f "$folder.log"
 fi
 

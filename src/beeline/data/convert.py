@@ -74,7 +74,7 @@ def convert(
     Parameters
     ----------
     source
-        As for `read`; also a data set, to write it down.
+        As for `read`; also a data set, to write it down, or a reader, to ask it afterwards what it passed over.
     path
         The store's folder. It appears under this name only when it is complete.
     memory
@@ -151,6 +151,10 @@ def _common_format(files: list[SourceFile]) -> FileFormat:
 
 
 def _as_reader(source: Source, options: ReadOptions, progress: Progress | None) -> Reader:
+    if isinstance(source, Reader):
+        options.refuse((f.name for f in fields(options)), "a reader, which was made with its own")
+        source.progress = progress or source.progress
+        return source
     if is_frame(source):
         return DatasetReader(from_frame(source, options), ReadOptions(), progress)
     if is_array(source):

@@ -124,9 +124,8 @@ def _as_arrow(frame: Any) -> Any:  # noqa: ANN401
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
-            raise DataError(
-                f"a column of the frame has values of several kinds: {str(error).splitlines()[0]}"
-            ) from error
+            reason = "; ".join(str(arg).splitlines()[0] for arg in reversed(error.args) if str(arg))
+            raise DataError(f"a column of the frame has values that do not go together: {reason}") from error
         except ValueError as error:
             raise DataError(f"the frame cannot be read: {str(error).splitlines()[0]}") from error
     if isinstance(frame, pa.RecordBatch):

@@ -201,7 +201,7 @@ class LibsvmReader(Reader):
         for file in self._files:
             parser.line = 0
             with closing(open_feed(file, piece)) as feed:
-                told = rows = 0
+                told, rows = 0, parser.used[0]
                 while outcome := feed.parse(parser, step):
                     self._note_skipped(outcome, file)
                     self._check(outcome.problem, file, parser)

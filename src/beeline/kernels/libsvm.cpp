@@ -34,13 +34,12 @@ nb::tuple take(Parser& parser) {
   Arrays a = parser.take();
   const bool single = parser.dialect.single_precision, wide = parser.dialect.wide;
   const auto longs = nb::dtype<std::int64_t>();
-  return nb::make_tuple(
-      column(std::move(a.values), a.used.entries, single ? nb::dtype<float>() : nb::dtype<double>()),
-      column(std::move(a.indices), a.used.entries, wide ? longs : nb::dtype<std::int32_t>()),
-      column(std::move(a.positions), a.used.rows + 1, longs),
-      column(std::move(a.labels), a.used.labels, nb::dtype<double>()),
-      optional_column(std::move(a.label_positions), a.used.rows + 1, longs),
-      optional_column(std::move(a.queries), a.used.rows, longs));
+  return nb::make_tuple(column(std::move(a.values), a.used.entries, single ? nb::dtype<float>() : nb::dtype<double>()),
+                        column(std::move(a.indices), a.used.entries, wide ? longs : nb::dtype<std::int32_t>()),
+                        column(std::move(a.positions), a.used.rows + 1, longs),
+                        column(std::move(a.labels), a.used.labels, nb::dtype<double>()),
+                        optional_column(std::move(a.label_positions), a.used.rows + 1, longs),
+                        optional_column(std::move(a.queries), a.used.rows, longs));
 }
 
 nb::tuple as_tuple(const Problem& problem) {
@@ -73,15 +72,13 @@ void bind_outcome(nb::module_& m) {
       .def_ro("full", &Outcome::full)
       .def_prop_ro("wanted", [](const Outcome& o) { return as_tuple(o.wanted); })
       .def_prop_ro("n_skipped", [](const Outcome& o) { return o.findings.n_skipped; })
-      .def_prop_ro("problem",
-                   [](const Outcome& o) -> nb::object {
-                     return o.findings.first.flaw == Flaw::none ? nb::none() : nb::object(as_tuple(o.findings.first));
-                   })
-      .def_prop_ro("skipped", [](const Outcome& o) {
-        nb::list problems;
-        for (const Problem& problem : o.findings.skipped) problems.append(as_tuple(problem));
-        return problems;
-      });
+      .def_prop_ro("problem", [](const Outcome& o) -> nb::object {
+    return o.findings.first.flaw == Flaw::none ? nb::none() : nb::object(as_tuple(o.findings.first));
+  }).def_prop_ro("skipped", [](const Outcome& o) {
+    nb::list problems;
+    for (const Problem& problem : o.findings.skipped) problems.append(as_tuple(problem));
+    return problems;
+  });
 }
 
 }  // namespace
@@ -93,8 +90,10 @@ void bind_libsvm(nb::module_& m) {
     try {
       std::rethrow_exception(p);
     } catch (const ReadError& error) {
-      PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code, error.code ? std::strerror(error.code)
-                                                                            : "the file became shorter while it was read").ptr());
+      PyErr_SetObject(PyExc_OSError,
+                      nb::make_tuple(error.code, error.code ? std::strerror(error.code)
+                                                            : "the file became shorter while it was read")
+                          .ptr());
     }
   });
   m.def("limit_libsvm_instructions", [](int most) { limit_instructions(static_cast<Instructions>(most)); }, "most"_a);
@@ -104,26 +103,24 @@ void bind_libsvm(nb::module_& m) {
       .def(nb::init<const Dialect&, std::size_t>(), "dialect"_a, "chunk_bytes"_a)
       .def("reserve",
            [](Parser& self, std::int64_t rows, std::int64_t entries, std::int64_t labels, std::int64_t budget) {
-             self.reserve({rows, entries, labels}, budget);
-           },
-           "rows"_a, "entries"_a, "labels"_a, "budget"_a = 0)
+    self.reserve({rows, entries, labels}, budget);
+  }, "rows"_a, "entries"_a, "labels"_a, "budget"_a = 0)
       .def("parse_file",
            [](Parser& self, int descriptor, std::int64_t begin, std::int64_t end, std::int64_t size, int threads) {
-             nb::gil_scoped_release release;
-             return self.parse({nullptr, descriptor, size}, begin, end, threads);
-           },
-           "descriptor"_a, "begin"_a, "end"_a, "size"_a, "threads"_a = 0)
+    nb::gil_scoped_release release;
+    return self.parse({nullptr, descriptor, size}, begin, end, threads);
+  }, "descriptor"_a, "begin"_a, "end"_a, "size"_a, "threads"_a = 0)
       .def("parse_bytes",
            [](Parser& self, nb::bytes text, std::int64_t begin, std::int64_t end, int threads) {
-             const Source source{text.c_str(), -1, end};
-             nb::gil_scoped_release release;
-             return self.parse(source, begin, end, threads);
-           },
-           "text"_a, "begin"_a, "end"_a, "threads"_a = 0)
+    const Source source{text.c_str(), -1, end};
+    nb::gil_scoped_release release;
+    return self.parse(source, begin, end, threads);
+  }, "text"_a, "begin"_a, "end"_a, "threads"_a = 0)
       .def("take", &take)
-      .def("cost", [](const Parser& self, std::int64_t rows, std::int64_t entries,
-                      std::int64_t labels) { return self.cost({rows, entries, labels}); },
-           "rows"_a, "entries"_a, "labels"_a)
+      .def("cost",
+           [](const Parser& self, std::int64_t rows, std::int64_t entries, std::int64_t labels) {
+    return self.cost({rows, entries, labels});
+  }, "rows"_a, "entries"_a, "labels"_a)
       .def_prop_ro("used", [](const Parser& self) { return as_tuple(self.used()); })
       .def_rw("line", &Parser::line)
       .def_ro("last_index", &Parser::last_index)

@@ -39,8 +39,8 @@ class Filler {
   }
 
  private:
-  using ParsePlain = std::uint32_t (*)(const char*, std::uint32_t, std::uint32_t, const std::uint32_t*&,
-                                       const Dialect&, Slot<Value, Index>&);
+  using ParsePlain = std::uint32_t (*)(const char*, std::uint32_t, std::uint32_t, const std::uint32_t*&, const Dialect&,
+                                       Slot<Value, Index>&);
 
   // Null when no line can be plain.
   static ParsePlain choose(const Dialect& dialect) {
@@ -112,9 +112,13 @@ Findings fill(const char* text, std::size_t n, const Dialect& dialect, Slot<Valu
   return Filler<Value, Index>(text, n, dialect, slot).run(stops);
 }
 
-template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::int32_t>&, std::vector<std::uint32_t>&);
-template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::int64_t>&, std::vector<std::uint32_t>&);
-template Findings fill(const char*, std::size_t, const Dialect&, Slot<double, std::int32_t>&, std::vector<std::uint32_t>&);
-template Findings fill(const char*, std::size_t, const Dialect&, Slot<double, std::int64_t>&, std::vector<std::uint32_t>&);
+template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::int32_t>&,
+                       std::vector<std::uint32_t>&);
+template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::int64_t>&,
+                       std::vector<std::uint32_t>&);
+template Findings fill(const char*, std::size_t, const Dialect&, Slot<double, std::int32_t>&,
+                       std::vector<std::uint32_t>&);
+template Findings fill(const char*, std::size_t, const Dialect&, Slot<double, std::int64_t>&,
+                       std::vector<std::uint32_t>&);
 
 }  // namespace beeline::libsvm

@@ -11,8 +11,8 @@ namespace beeline::libsvm {
 
 // What was met in a text. Lines count from 1 at its start.
 struct Findings {
-  Problem first;                // a flaw that ends the reading, or none
-  std::vector<Problem> skipped; // the first few bad lines, when bad lines are skipped
+  Problem first;                 // a flaw that ends the reading, or none
+  std::vector<Problem> skipped;  // the first few bad lines, when bad lines are skipped
   std::int64_t n_skipped = 0;
 };
 

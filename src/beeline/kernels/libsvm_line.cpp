@@ -16,7 +16,13 @@ template <class Value, class Index>
 class LineParser {
  public:
   LineParser(const char* begin, const char* end, const Dialect& dialect, Slot<Value, Index>& slot)
-      : p_(begin), end_(end), field_end_(begin), dialect_(dialect), slot_(slot), entry_(slot.entry), label_(slot.label) {
+      : p_(begin),
+        end_(end),
+        field_end_(begin),
+        dialect_(dialect),
+        slot_(slot),
+        entry_(slot.entry),
+        label_(slot.label) {
     if (end_ > p_ && end_[-1] == '\r') --end_;
     end_ = std::find(p_, end_, '#');
   }
@@ -24,6 +30,10 @@ class LineParser {
   Flaw run() {
     if (!next_field()) return Flaw::none;
     if (!labels() || !query() || !entries()) return flaw_;
+    if (odd_ != Flaw::none) {
+      fail(odd_, odd_at_, odd_stop_);
+      return flaw_;
+    }
     if (asks_ != Flaw::none) return asks_;
     commit();
     return Flaw::none;
@@ -94,10 +104,15 @@ class LineParser {
   bool query() {
     static const char kWord[] = "qid:";
     const bool present = field_end_ - p_ >= 4 && std::equal(kWord, kWord + 4, p_);
-    if (!present) return dialect_.queries != Queries::each || fail(Flaw::missing_query, p_, field_end_);
-    if (read_whole(p_ + 4, field_end_, query_) != Whole::number) return fail(Flaw::bad_query, p_, field_end_);
-    if (dialect_.queries == Queries::none) return fail(Flaw::unexpected_query, p_, field_end_);
-    next_field();
+    if (present && read_whole(p_ + 4, field_end_, query_) != Whole::number)
+      return fail(Flaw::bad_query, p_, field_end_);
+    // Rows must agree, and only a line that is good otherwise is a row.
+    if (dialect_.queries != Queries::unknown && present != (dialect_.queries == Queries::each)) {
+      odd_ = present ? Flaw::unexpected_query : Flaw::missing_query;
+      odd_at_ = p_;
+      odd_stop_ = field_end_;
+    }
+    if (present) next_field();
     return true;
   }
 
@@ -154,14 +169,15 @@ class LineParser {
   const Dialect& dialect_;
   Slot<Value, Index>& slot_;
   std::int64_t entry_, label_, last_ = -1, query_ = kNoQuery;
-  Flaw flaw_ = Flaw::none, asks_ = Flaw::none;
+  Flaw flaw_ = Flaw::none, asks_ = Flaw::none, odd_ = Flaw::none;
+  const char *odd_at_ = nullptr, *odd_stop_ = nullptr;
 };
 
 }  // namespace
 
 template <class Value, class Index>
-Flaw parse_line(const char* begin, const char* end, const Dialect& dialect, Slot<Value, Index>& slot,
-                const char*& at, const char*& stop) {
+Flaw parse_line(const char* begin, const char* end, const Dialect& dialect, Slot<Value, Index>& slot, const char*& at,
+                const char*& stop) {
   LineParser<Value, Index> parser(begin, end, dialect, slot);
   const Flaw flaw = parser.run();
   at = parser.at;
@@ -169,9 +185,13 @@ Flaw parse_line(const char* begin, const char* end, const Dialect& dialect, Slot
   return flaw;
 }
 
-template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::int32_t>&, const char*&, const char*&);
-template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::int64_t>&, const char*&, const char*&);
-template Flaw parse_line(const char*, const char*, const Dialect&, Slot<double, std::int32_t>&, const char*&, const char*&);
-template Flaw parse_line(const char*, const char*, const Dialect&, Slot<double, std::int64_t>&, const char*&, const char*&);
+template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::int32_t>&, const char*&,
+                         const char*&);
+template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::int64_t>&, const char*&,
+                         const char*&);
+template Flaw parse_line(const char*, const char*, const Dialect&, Slot<double, std::int32_t>&, const char*&,
+                         const char*&);
+template Flaw parse_line(const char*, const char*, const Dialect&, Slot<double, std::int64_t>&, const char*&,
+                         const char*&);
 
 }  // namespace beeline::libsvm

@@ -18,8 +18,8 @@ BEELINE_INLINE std::uint64_t digits_before(const char* end, std::size_t n) {
   x = __builtin_bswap64(x);
 #endif
   x <<= 64 - 8 * n;
-  x = (x & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;             // pairs of digits:  10 a + b
-  x = (x & 0x00FF00FF00FF00FF) * 6553601 >> 16;         // pairs of those:  100 a + b
+  x = (x & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;                // pairs of digits:  10 a + b
+  x = (x & 0x00FF00FF00FF00FF) * 6553601 >> 16;            // pairs of those:  100 a + b
   return (x & 0x0000FFFF0000FFFF) * 42949672960001 >> 32;  // and again:  10000 a + b
 }
 

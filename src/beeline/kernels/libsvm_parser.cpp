@@ -23,8 +23,8 @@ constexpr std::size_t kKeptScratch = std::size_t{1} << 24;
 struct Lines {
   const char* text = nullptr;
   std::size_t n = 0;
-  std::int64_t end = 0;     // where they end in the source
-  bool too_long = false;    // a line of more than kLongestLine bytes follows
+  std::int64_t end = 0;   // where they end in the source
+  bool too_long = false;  // a line of more than kLongestLine bytes follows
 };
 
 // Reads the lines that begin in [begin, end) of a source. Unless `at_line`, the first of them begins after a '\n'
@@ -113,8 +113,15 @@ template <class Value, class Index>
 class Walk {
  public:
   Walk(Parser& parser, const Source& source, std::int64_t begin, std::int64_t end)
-      : parser_(parser), source_(source), begin_(begin), end_(end), done_(n_chunks()), stop_at_(done_.size()),
-        next_room_(parser.used()), next_line_(parser.line), next_byte_(begin) {}
+      : parser_(parser),
+        source_(source),
+        begin_(begin),
+        end_(end),
+        done_(n_chunks()),
+        stop_at_(done_.size()),
+        next_room_(parser.used()),
+        next_line_(parser.line),
+        next_byte_(begin) {}
 
   Outcome run(int threads) {
     parallel_for(done_.size(), [&](std::size_t chunk) {
@@ -173,7 +180,8 @@ class Walk {
     Done& done = done_[chunk];
     Slot<Value, Index> slot = slot_from(done.from);
     if (lines.n) done.findings = fill(lines.text, lines.n, parser_.dialect, slot, scratch.stops);
-    if (lines.too_long && done.findings.first.flaw == Flaw::none) done.findings.first = {Flaw::long_line, bounds.lines + 1, 1, ""};
+    if (lines.too_long && done.findings.first.flaw == Flaw::none)
+      done.findings.first = {Flaw::long_line, bounds.lines + 1, 1, ""};
     done.to = {slot.row, slot.entry, slot.label};
     done.last_index = slot.last_index;
     done.several = slot.several;

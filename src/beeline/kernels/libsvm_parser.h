@@ -36,10 +36,10 @@ struct Room {
 
 // How a call of `parse` ended.
 struct Outcome {
-  std::int64_t end = 0;    // the first byte that was not parsed: the begin of a line
-  bool full = false;       // there was no room for all lines; `wanted` is room for a few more
+  std::int64_t end = 0;  // the first byte that was not parsed: the begin of a line
+  bool full = false;     // there was no room for all lines; `wanted` is room for a few more
   Room wanted;
-  Findings findings;       // lines count from the start of the file
+  Findings findings;  // lines count from the start of the file
 };
 
 struct Arrays {

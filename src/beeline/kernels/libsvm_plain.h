@@ -72,16 +72,21 @@ BEELINE_AVX512 __m512i eight_numbers(__m512i text, __m512i begins, __m512i sizes
   const __m512i spread = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0808080808080808, 0));
   const __m512i bytes = _mm512_add_epi8(_mm512_shuffle_epi8(begins, spread), _mm512_set1_epi64(0x0706050403020100));
   const __m512i ends = _mm512_sub_epi64(_mm512_set1_epi64(64), _mm512_slli_epi64(sizes, 3));
-  const __m512i digits = _mm512_and_si512(_mm512_sllv_epi64(_mm512_permutexvar_epi8(bytes, text), ends), _mm512_set1_epi8(0x0F));
+  const __m512i digits =
+      _mm512_and_si512(_mm512_sllv_epi64(_mm512_permutexvar_epi8(bytes, text), ends), _mm512_set1_epi8(0x0F));
   const __m512i twos = _mm512_maddubs_epi16(digits, _mm512_set1_epi16(0x010A));
   const __m512i fours = _mm512_madd_epi16(twos, _mm512_set1_epi32(0x00010064));
   return _mm512_add_epi64(_mm512_mul_epu32(fours, _mm512_set1_epi64(10000)), _mm512_srli_epi64(fours, 32));
 }
 
-BEELINE_AVX512 void store(std::int32_t* to, __mmask8 which, __m512i x) { _mm512_mask_cvtepi64_storeu_epi32(to, which, x); }
+BEELINE_AVX512 void store(std::int32_t* to, __mmask8 which, __m512i x) {
+  _mm512_mask_cvtepi64_storeu_epi32(to, which, x);
+}
 BEELINE_AVX512 void store(std::int64_t* to, __mmask8 which, __m512i x) { _mm512_mask_storeu_epi64(to, which, x); }
 BEELINE_AVX512 void store(double* to, __mmask8 which, __m512d x) { _mm512_mask_storeu_pd(to, which, x); }
-BEELINE_AVX512 void store(float* to, __mmask8 which, __m512d x) { _mm256_mask_storeu_ps(to, which, _mm512_cvtpd_ps(x)); }
+BEELINE_AVX512 void store(float* to, __mmask8 which, __m512d x) {
+  _mm256_mask_storeu_ps(to, which, _mm512_cvtpd_ps(x));
+}
 
 // Up to eight entries whose numbers are whole and short. `stop` is the blank before the first. Returns how many were
 // stored; the rest, if any, is to be looked at one by one.
@@ -99,7 +104,8 @@ BEELINE_AVX512 int read_group(const char* text, const std::uint32_t* stop, std::
   const unsigned colons = _mm512_cmpeq_epi32_mask(at, _mm512_set1_epi32(':'));
   const unsigned blanks = _mm512_cmpeq_epi32_mask(at, _mm512_set1_epi32(' '));
   const unsigned newlines = _mm512_cmpeq_epi32_mask(at, _mm512_set1_epi32('\n'));
-  const unsigned minuses = _mm512_cmpeq_epi32_mask(_mm512_and_si512(around, _mm512_set1_epi32(0xFF00)), _mm512_set1_epi32('-' << 8));
+  const unsigned minuses =
+      _mm512_cmpeq_epi32_mask(_mm512_and_si512(around, _mm512_set1_epi32(0xFF00)), _mm512_set1_epi32('-' << 8));
   const unsigned negative = (minuses & kColons) << 1;
   const __m512i one = _mm512_set1_epi32(1);
   __m512i begins = _mm512_add_epi32(before, one);

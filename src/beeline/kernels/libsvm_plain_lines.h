@@ -10,7 +10,8 @@
 template <class Value, class Index>
 class PlainLines {
  public:
-  BEELINE_HOT PlainLines(const char* text, const std::uint32_t* stop, const Dialect& dialect, const Slot<Value, Index>& slot)
+  BEELINE_HOT PlainLines(const char* text, const std::uint32_t* stop, const Dialect& dialect,
+                         const Slot<Value, Index>& slot)
       : text_(text), stop_(stop), base_(dialect.base), last_allowed_(last_allowed(dialect)), slot_(slot) {}
 
   // Parses the line that begins at text[at], of which stop_ is the first stop; then both belong to the line after it.
@@ -36,12 +37,11 @@ class PlainLines {
 
  private:
   static BEELINE_HOT std::int64_t last_allowed(const Dialect& dialect) {
-    return std::min<std::int64_t>(dialect.last_index, std::min<std::int64_t>(kMostWhole, std::numeric_limits<Index>::max()));
+    return std::min<std::int64_t>(dialect.last_index,
+                                  std::min<std::int64_t>(kMostWhole, std::numeric_limits<Index>::max()));
   }
 
-  static BEELINE_HOT bool ends_field(char c) {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '#';
-  }
+  static BEELINE_HOT bool ends_field(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '#'; }
 
   // Each reader moves `at` from the first byte of what it reads to the stop behind it, and stop_ to that stop.
 
@@ -132,8 +132,7 @@ class PlainLines {
                                  const std::uint32_t*& stop, double& x) const {
     const std::uint32_t point = stop[0], end = stop[1], places = end - point - 1;
     if (BEELINE_LIKELY(text_[point] == '.' && places - 1 < 16 && size + places <= 18 && ends_field(text_[end]))) {
-      const std::uint64_t digits =
-          pair.second_whole() * kWholeTens[places] + many_digits_before(text_ + end, places);
+      const std::uint64_t digits = pair.second_whole() * kWholeTens[places] + many_digits_before(text_ + end, places);
       if (BEELINE_LIKELY(digits <= kExact)) {
         ++stop;
         x = with_sign(static_cast<double>(static_cast<std::int64_t>(digits)) / kTens[places], negative);
@@ -144,8 +143,8 @@ class PlainLines {
   }
 
   BEELINE_TARGET __attribute__((noinline)) bool read_long_entry(std::uint32_t begin, std::uint32_t colon,
-                                                                 const std::uint32_t*& stop, std::int64_t& index,
-                                                                 double& x) const {
+                                                                const std::uint32_t*& stop, std::int64_t& index,
+                                                                double& x) const {
     if (colon - begin - 1 >= 16) return false;
     index = static_cast<std::int64_t>(many_digits_before(text_ + colon, colon - begin));
     stop += 2;
@@ -154,7 +153,7 @@ class PlainLines {
 
   // Many digits, an exponent, a plus.
   BEELINE_TARGET __attribute__((noinline)) bool read_any_value(std::uint32_t begin, const std::uint32_t*& stop,
-                                                                double& x) const {
+                                                               double& x) const {
     while (!ends_field(text_[*stop])) ++stop;
     return read_number(text_ + begin, text_ + *stop, x) == Reading::number && std::isfinite(static_cast<Value>(x));
   }

@@ -11,7 +11,6 @@
 #include <immintrin.h>
 #endif
 
-
 namespace beeline::libsvm {
 namespace {
 
@@ -125,7 +124,8 @@ __attribute__((target("avx2,bmi,bmi2,popcnt"))) std::size_t stops_avx2(const cha
     const std::uint64_t stops = stops_of(Avx2::classify(text + at), after_colon);
     for (int byte = 0; byte < 8; ++byte) {
       const std::uint8_t bits = static_cast<std::uint8_t>(stops >> (8 * byte));
-      const __m256i within = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kBits.positions[bits])));
+      const __m256i within =
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kBits.positions[bits])));
       const __m256i start = _mm256_set1_epi32(static_cast<int>(at) + 8 * byte);
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(next), _mm256_add_epi32(within, start));
       next += __builtin_popcount(bits);
@@ -156,7 +156,8 @@ __attribute__((target(BEELINE_AVX512))) std::size_t stops_avx512(const char* tex
   for (std::size_t at = 0; at < n; at += 64) {
     const __m512i c = _mm512_loadu_si512(text + at);
     const Kinds kinds{_mm512_cmple_epu8_mask(_mm512_sub_epi8(c, _mm512_set1_epi8('0')), _mm512_set1_epi8(9)),
-                      _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8(':')), _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8('-'))};
+                      _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8(':')),
+                      _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8('-'))};
     const std::uint64_t stops = stops_of(kinds, after_colon);
     const __m512i packed = _mm512_maskz_compress_epi8(stops, places), start = _mm512_set1_epi32(static_cast<int>(at));
     const int found = __builtin_popcountll(stops);
@@ -177,8 +178,8 @@ Instructions found_instructions() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
     return Instructions::baseline;
   for (const int has : {__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"),
-                         __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512vl"),
-                         __builtin_cpu_supports("avx512vbmi"), __builtin_cpu_supports("avx512vbmi2")})
+                        __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512vl"),
+                        __builtin_cpu_supports("avx512vbmi"), __builtin_cpu_supports("avx512vbmi2")})
     if (!has) return Instructions::avx2;
   return Instructions::avx512;
 #else

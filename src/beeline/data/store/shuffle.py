@@ -144,7 +144,7 @@ class _Scatter:
         folder.mkdir()
 
     def write(self, block: Block, keys: Keys) -> None:
-        places = ((keys - self._first) >> self._shift).astype(np.int64)
+        places = ((keys - self._first) >> self._shift).astype(np.uint16)  # numpy sorts these in linear time
         order = np.argsort(places, kind="stable")
         block, keys, places = block.gather(order), keys[order], places[order]
         cuts = np.concatenate([[0], np.flatnonzero(np.diff(places)) + 1, [len(places)]])

@@ -92,7 +92,7 @@ class Statistics:
         self._labels, self._distinct, self._weights = _Moments(), _Distinct(), _Moments()
         self._kind: str | None = None
         self._set_sizes, self._values, self._row_entries = _Range(), _Range(), _Range()
-        self._query_runs = 0
+        self._nonzeros = self._query_runs = 0
         self._last_query: int | None = None
 
     def add(self, block: Block) -> None:
@@ -105,11 +105,12 @@ class Statistics:
             self._query_runs += int(np.count_nonzero(np.diff(block.queries)))
             self._query_runs += self._last_query != int(block.queries[0])
             self._last_query = int(block.queries[-1])
-        if block.indptr is None:
-            self._values.add(block.values)
-        else:
-            self._values.add(block.values[block.indptr[0] : block.indptr[-1]])
+        values = block.values
+        if block.indptr is not None:
+            values = values[block.indptr[0] : block.indptr[-1]]
             self._row_entries.add(np.diff(block.indptr))
+        self._values.add(values)
+        self._nonzeros += int(np.count_nonzero(values))
 
     def _add_labels(self, labels: Floats | LabelSets) -> None:
         stored = labels
@@ -133,5 +134,6 @@ class Statistics:
             "weights": self._weights.to_json() if self._weights.count else None,
             "query_runs": self._query_runs if self._last_query is not None else None,
             "values": self._values.to_json(),
+            "nonzeros": self._nonzeros,
             "row_entries": self._row_entries.to_json(),
         }

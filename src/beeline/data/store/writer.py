@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import beeline
+from beeline import __version__
 from beeline.data.block import Block
 from beeline.data.store.folder import PartialFolder, sync_file, writing
 from beeline.data.store.form import Form
@@ -144,7 +144,7 @@ class StoreWriter:
                 row_order={"kind": "source"} if self._seed is None else {"kind": "shuffled", "seed": self._seed},
                 statistics=files.statistics.to_json(),
                 recipe=None if recipe is None else recipe.to_json(),
-                made_by=f"beeline {beeline.__version__}",
+                made_by=f"beeline {__version__}",
             )
             sync_file(folder / MANIFEST, manifest.to_bytes())
         self._folder = None

@@ -1,0 +1,21 @@
+"""The command line: one file per sub-command.
+
+Exit codes: 0 done; 1 the data or the machine stood in the way; 2 the command was given wrongly; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command that the program was called with."""
+    from beeline.cli.errors import interrupted
+
+    # What a command does is guarded inside it, where --debug is known; here only start-up is left.
+    try:
+        from beeline.cli.app import app
+
+        app(prog_name="beeline")
+    except KeyboardInterrupt:
+        interrupted()

@@ -1,0 +1,42 @@
+"""The `beeline` command and its sub-commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from beeline import __version__
+from beeline.cli.convert import convert
+from beeline.cli.help import Command, Group, paragraphs
+from beeline.cli.info import info
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="beeline",
+    cls=Group,
+    help="Linear models on data of any size.",
+    epilog="Each command explains itself: beeline COMMAND --help",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (convert, info):
+    app.command(cls=Command, help=paragraphs(command.__doc__))(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"beeline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _beeline(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass

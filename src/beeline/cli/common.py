@@ -1,0 +1,30 @@
+"""Options and output that the commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["Debug", "Json", "Threads", "print_json", "use_threads"]
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something goes wrong.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Threads = Annotated[
+    int | None, typer.Option(metavar="N", help="Threads to use; BEELINE_NUM_THREADS or all cores when not given.")
+]
+
+
+def use_threads(n: int | None) -> None:
+    """Set the number of threads of all kernels, when the user gave one."""
+    if n is not None:
+        from beeline.kernels import set_num_threads
+
+        set_num_threads(n)
+
+
+def print_json(record: dict[str, Any]) -> None:
+    """Print one JSON object, valid for every reader: no NaN, no infinity."""
+    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,0 +1,63 @@
+"""`beeline convert`: any source becomes a store."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.errors import one_line_errors
+from beeline.cli.progress import progress_bar
+from beeline.cli.reading import with_read_options
+
+__all__ = ["convert"]
+
+
+@with_read_options
+def convert(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", hidden=True)],
+    store: Annotated[str, typer.Argument(metavar="STORE", hidden=True)],
+    *,
+    reading: dict[str, Any],
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to use for data, such as 512M or 4G.")] = "512M",
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="STORE", help="Take columns, categories and scaling from this store, as for test rows."),
+    ] = None,
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the rows in a random order.")] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same order.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a store that is already there.")] = False,
+    threads: Threads = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Convert data of any size to a store, in bounded memory.
+
+    SOURCE is a file, a folder or a URI (s3://, gs://, hdfs://), or several of them: LIBSVM text, CSV, Parquet, Arrow
+    or npz, plain or compressed by gzip, bzip2 or zstd. STORE is the folder to write.
+
+    Example: beeline convert train.csv.gz train.store --label income --scale standard
+    """
+    with one_line_errors(debug):
+        use_threads(threads)
+        from beeline.cli.facts import reader_facts, store_facts
+        from beeline.cli.show import show_converted, show_skipped
+        from beeline.data.convert import convert as convert_source
+        from beeline.data.convert import open_reader, open_store
+        from beeline.data.options import ReadOptions
+
+        if like is not None:
+            reading["recipe"] = open_store(like).recipe
+        started = time.perf_counter()
+        with progress_bar() as progress:
+            reader = open_reader(sources[0] if len(sources) == 1 else sources, ReadOptions(**reading), progress)
+            made = convert_source(reader, store, memory=memory, shuffle=shuffle, seed=seed, overwrite=overwrite)
+        facts = store_facts(made) | reader_facts(reader)
+        facts |= {"path": store, "seconds": time.perf_counter() - started}
+        if json:
+            print_json(facts)
+        else:
+            show_converted(facts)
+            show_skipped(facts)

@@ -1,0 +1,99 @@
+"""How errors reach the user: one clear line and an exit code; a traceback only on request."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from beeline.exceptions import BeelineError, ParameterError
+
+__all__ = ["interrupted", "one_line_errors", "print_line"]
+
+FAILED, USAGE = 1, 2
+_BY_SIGNAL = 128  # shells add the signal's number to this
+
+
+@contextmanager
+def one_line_errors(debug: bool) -> Iterator[None]:
+    """Turn every exception of a command into one line on standard error and an exit code.
+
+    Parameters
+    ----------
+    debug
+        Print the traceback before that line.
+    """
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        if debug:
+            traceback.print_exc()
+        interrupted()
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE and not isinstance(error, BeelineError):
+            _leave_quietly()
+        if debug:
+            traceback.print_exc()
+        print_line("error", _sentence(error), color="31")
+        raise SystemExit(USAGE if isinstance(error, ParameterError) else FAILED) from None
+
+
+def interrupted() -> NoReturn:
+    """Leave after Ctrl-C, with the exit code that shells expect."""
+    print_line("interrupted", "stopped before the end, nothing was written", color="33")
+    raise SystemExit(_BY_SIGNAL + signal.SIGINT)
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    """Leave as after Ctrl-C, so that what was half written is cleared away."""
+    print_line("terminated", "stopped before the end, nothing was written", color="33")
+    raise SystemExit(_BY_SIGNAL + number)
+
+
+def print_line(kind: str, message: str, *, color: str) -> None:
+    """Print `beeline: kind: message` as one line on standard error, in color on a terminal."""
+    message = " ".join(message.split("\n"))
+    if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        kind = f"\x1b[1;{color}m{kind}\x1b[0m"
+    sys.stderr.write(f"beeline: {kind}: {message}\n")
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, BeelineError):
+        return _in_options(str(error))
+    if isinstance(error, MemoryError):
+        return "not enough memory; give a smaller --memory"
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror[:1].lower()}{error.strerror[1:]}"
+    return (
+        f"this is a bug in beeline ({type(error).__name__}: {error}); "
+        "run the command again with --debug and report what it prints"
+    )
+
+
+def _leave_quietly() -> NoReturn:
+    """Leave when the reader of our output has gone, as any tool in a pipe does."""
+    # Python flushes standard output at exit, which would fail once more.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(_BY_SIGNAL + signal.SIGPIPE)
+
+
+def _in_options(message: str) -> str:
+    """The message with Python's names of arguments replaced by the options of the command line."""
+    from beeline.cli.reading import spellings
+
+    options = spellings()
+    name = rf"({'|'.join(options)})"
+    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]], message)
+    message = re.sub(rf"\b(say|with) {name}\b(?!=)", lambda m: f"{m[1]} {options[m[2]]}", message)
+    return re.sub(rf"(?<![-\w]){name}=(?=(\S?))", lambda m: options[m[1]] + (" " if m[2] else ""), message)

@@ -1,0 +1,80 @@
+"""`beeline info`: what a store or a source holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.errors import one_line_errors
+from beeline.cli.progress import progress_bar
+from beeline.cli.reading import with_read_options
+
+if TYPE_CHECKING:
+    from beeline.cli.facts import Facts
+    from beeline.data.options import ReadOptions
+    from beeline.data.reader import Progress
+
+__all__ = ["info"]
+
+_MEMORY = 256 << 20
+
+
+@with_read_options
+def info(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", hidden=True)],
+    *,
+    reading: dict[str, Any],
+    features: Annotated[
+        bool, typer.Option("--features", help="List the range and mean of every feature; looks at all rows.")
+    ] = False,
+    threads: Threads = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show what a store or a source holds.
+
+    PATH is a store, or whatever can be converted to one. Prints rows, features, nonzeros, labels, ranges, size and
+    recipe. A store knows all this; a source is read to its end, in bounded memory.
+
+    Example: beeline info train.store
+    """
+    with one_line_errors(debug):
+        use_threads(threads)
+        with progress_bar() as progress:
+            facts = _facts(paths, reading, features, progress)
+        if json:
+            print_json(facts)
+        else:
+            from beeline.cli.show import show, show_skipped
+
+            show(facts)
+            show_skipped(facts)
+
+
+def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: Progress | None) -> Facts:
+    from beeline.cli.facts import store_facts
+    from beeline.data.convert import is_store, open_store
+    from beeline.data.options import ReadOptions
+
+    options = ReadOptions(**reading)
+    if len(paths) > 1 or not is_store(paths[0]):
+        return _facts_of_source(paths, options, features, progress)
+    options.refuse(reading, "a store, which is read as it is")
+    return store_facts(open_store(paths[0]), features=features, progress=progress)
+
+
+def _facts_of_source(paths: list[str], options: ReadOptions, features: bool, progress: Progress | None) -> Facts:
+    from beeline.cli.facts import source_facts
+    from beeline.data.convert import open_reader
+    from beeline.data.files import detect_format, find_files
+
+    files = find_files(paths)
+    sizes = [file.size for file in files]
+    facts: Facts = {
+        "path": paths[0] if len(paths) == 1 else paths,
+        "format": options.format if options.format != "auto" else detect_format(files[0]),
+        "bytes": None if None in sizes else sum(size for size in sizes if size is not None),
+    }
+    return facts | source_facts(open_reader(paths, options, progress), _MEMORY, features=features)

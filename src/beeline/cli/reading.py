@@ -1,0 +1,115 @@
+"""The options that say how a source is read: one for every field of `ReadOptions`, documented there."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+
+from beeline.data.options import ReadOptions
+
+__all__ = ["spellings", "with_read_options"]
+
+# Where the option is not simply the field's name.
+_SPELLED = {
+    "query": "--qid",
+    "header": "--header/--no-header",
+    "zero_based": "--zero-based/--one-based",
+    "multilabel": "--multilabel/--single-label",
+}
+_METAVARS = {
+    "label": "COLUMN",
+    "weight": "COLUMN",
+    "query": "COLUMN",
+    "ignore": "COLUMN",
+    "text": "COLUMN",
+    "delimiter": "CHARACTER",
+    "n_features": "N",
+    "max_categories": "N",
+    "format": "FORMAT",
+    "missing": "HOW",
+    "scale": "HOW",
+    "dtype": "TYPE",
+    "layout": "LAYOUT",
+}
+_COLUMNS = ("label", "weight", "query", "ignore", "text")
+_PANELS = {
+    "Tables (CSV, Parquet, Arrow)": (*_COLUMNS, "delimiter", "header", "missing", "max_categories"),
+    "LIBSVM text": ("zero_based", "n_features", "multilabel", "skip_bad_lines"),
+    "Values": ("scale", "dtype", "layout", "allow_nonfinite"),
+}
+_NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store
+
+
+def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `ReadOptions`; it gets those that were used as the dictionary `reading`."""
+    names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:  # noqa: ANN401
+        reading = {name: given.pop(name) for name in names}
+        reading = {name: tuple(v) if isinstance(v, list) else v for name, v in reading.items()}
+        command(**given, reading=reading)
+
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "reading"]
+    parameters = [*own, *_parameters(names)]
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {p.name: p.annotation for p in parameters}
+    return with_options
+
+
+def spellings() -> dict[str, str]:
+    """How Python's arguments are called on the command line."""
+    own = ("memory", "overwrite", "shuffle", "seed")
+    names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
+    return {name: _spelled(name).split("/")[0] for name in (*names, *own)} | {"recipe": "--like"}
+
+
+def _spelled(name: str) -> str:
+    return _SPELLED.get(name, "--" + name.replace("_", "-"))
+
+
+def _parameters(names: list[str]) -> list[inspect.Parameter]:
+    hints = get_type_hints(ReadOptions, localns={"Recipe": object})
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(ReadOptions)}
+    texts = _documentation(ReadOptions.__doc__ or "")
+    panels = {name: panel for panel, members in _PANELS.items() for name in members}
+    parameters = []
+    for name in names:
+        option = typer.Option(
+            _spelled(name),
+            help=_help(texts.get(name, ""), hints[name]),
+            metavar=_METAVARS.get(name),
+            rich_help_panel=panels.get(name),
+            show_default=defaults[name] is not None and defaults[name] not in (False, ()),
+        )
+        several = get_origin(hints[name]) is tuple
+        kind = list[get_args(hints[name])[0]] if several else hints[name]  # type: ignore[misc]
+        default = list(defaults[name]) if several else defaults[name]
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+        )
+    return parameters
+
+
+def _help(text: str, hint: Any) -> str:  # noqa: ANN401
+    if get_origin(hint) is tuple:
+        return f"{text} May be given several times."
+    if get_origin(hint) is not Literal:
+        return text
+    return f"{text} One of {', '.join(get_args(hint))}."
+
+
+def _documentation(docstring: str) -> dict[str, str]:
+    """The description of each parameter in a numpydoc docstring, without its backticks."""
+    _, _, body = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
+    texts: dict[str, str] = {}
+    for names, text in re.findall(r"^(\w[\w, ]*)\n((?:[ ]{4}.*\n?)+)", body, flags=re.MULTILINE):
+        sentence = " ".join(text.replace("`", "").split())
+        texts.update(dict.fromkeys(names.split(", "), sentence))
+    return texts

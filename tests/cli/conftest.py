@@ -1,0 +1,93 @@
+"""Running the real command, in a pipe and on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import pytest
+
+BEELINE = [sys.executable, "-m", "beeline"]
+
+
+@pytest.fixture
+def beeline(tmp_path):
+    """Run `beeline ARGUMENTS` in an empty folder, its output in pipes."""
+
+    def run(*arguments, env=None, **options):
+        return subprocess.run(
+            [*BEELINE, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=os.environ | (env or {}),
+            check=False,
+            timeout=100,
+            **options,
+        )
+
+    return run
+
+
+@dataclass
+class OnTerminal:
+    """What a command did on a terminal."""
+
+    returncode: int
+    screen: str
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Run `beeline ARGUMENTS` on a pseudo-terminal of 100 columns, its standard output there too unless redirected."""
+
+    def run(*arguments, stdout=None):
+        master, slave = pty.openpty()
+        environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
+        environment.pop("NO_COLOR", None)
+        process = subprocess.Popen(
+            [*BEELINE, *map(str, arguments)],
+            stdin=slave,
+            stdout=slave if stdout is None else stdout,
+            stderr=slave,
+            cwd=tmp_path,
+            env=environment,
+        )
+        os.close(slave)
+        screen, until = b"", time.monotonic() + 100
+        while time.monotonic() < until:
+            ready, _, _ = select.select([master], [], [], 1)
+            if not ready:
+                continue
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            screen += piece
+        os.close(master)
+        return OnTerminal(process.wait(timeout=10), screen.decode())
+
+    return run
+
+
+@pytest.fixture
+def svm(tmp_path):
+    """A small LIBSVM file: 3 rows, 4 features, 5 nonzeros."""
+    path = tmp_path / "small.svm"
+    path.write_text("1 1:0.5 4:2\n-1 2:1\n1 1:-3 3:0.25\n")
+    return path
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A small table with text, numbers, weights and text labels."""
+    path = tmp_path / "people.csv"
+    path.write_text("age,city,w,target\n31,Paris,1,yes\n45,Oslo,2,no\n28,Paris,1,no\n")
+    return path

@@ -1,0 +1,69 @@
+"""The demo and the examples run, on the rows that are shipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, tool):
+    """The output of the demo, run on a copy of the examples."""
+    folder = tmp_path_factory.mktemp("demo")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [tool("bash"), "examples/demo.sh"],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_the_demo_tells_what_it_did(demo):
+    folder, done = demo
+    assert done.stderr == ""
+    assert "out/train.store: 4,000 rows × 54 features" in done.stdout
+    assert "out/test.store: 1,001 rows × 54 features" in done.stdout
+    assert "label 2  1,950  48.8 %" in done.stdout
+    assert sorted(p.name for p in (folder / "out").iterdir()) == ["test.store", "train.store"]
+
+
+def test_the_example_gives_metres_back(demo):
+    """Elevations are those of the source, although the stores hold scaled ones."""
+    import csv
+    import gzip
+
+    with gzip.open(ROOT / "examples" / "data" / "covtype-test.csv.gz", "rt", encoding="ascii") as file:
+        rows = [row for row in csv.DictReader(file) if row["Cover_Type"] == "7"]
+    mean = sum(float(row["Elevation"]) for row in rows) / len(rows)
+    line = next(line for line in demo[1].stdout.splitlines() if line.startswith("cover type 7"))
+    assert line.endswith(f"{mean:5.0f} m")
+
+
+def test_train_and_test_rows_differ():
+    import gzip
+
+    parts = [
+        gzip.decompress((ROOT / "examples" / "data" / f"covtype-{name}.csv.gz").read_bytes()).splitlines()
+        for name in ("train", "test")
+    ]
+    assert parts[0][0] == parts[1][0]
+    assert [len(lines) - 1 for lines in parts] == [4000, 1001]
+    assert not set(parts[0][1:]) & set(parts[1][1:])
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_every_example_is_in_the_demo(script):
+    assert script.name in (ROOT / "examples" / "demo.sh").read_text(encoding="utf-8")

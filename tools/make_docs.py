@@ -1,0 +1,129 @@
+"""Write the references anew: docs/cli.md from the commands, docs/api.md from the docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+DOCS = Path(__file__).parent.parent / "docs"
+NOTE = "<!-- Written by `make docs`; a test fails when it is out of date. -->"
+
+
+def main(target: Path = DOCS) -> None:
+    """Write both references into a folder."""
+    (target / "cli.md").write_text(cli_reference(), encoding="utf-8")
+    (target / "api.md").write_text(api_reference(), encoding="utf-8")
+
+
+def cli_reference() -> str:
+    """Every command with its usage and options, as Markdown."""
+    import typer.main
+
+    from beeline.cli.app import app
+
+    group: Any = typer.main.get_command(app)
+    parts = ["# The command line", NOTE, group.help, _options(group, "beeline")]
+    parts += [
+        "Errors are one line on standard error. Exit codes: 0 done; 1 the data or the machine stood in the way; "
+        "2 the command was given wrongly; 130 interrupted. `--debug` adds a traceback. A progress bar is drawn on "
+        "standard error when that is a terminal."
+    ]
+    for name, command in group.commands.items():
+        parts += [f"## beeline {name}", f"```text\n{_usage(command, name)}\n```", command.help]
+        parts.append(_options(command, name))
+    return "\n\n".join(parts) + "\n"
+
+
+def _usage(command: Any, name: str) -> str:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    pieces = [p.metavar + ("..." if p.nargs == -1 else "") for p in arguments]
+    return " ".join(["beeline", name, "[OPTIONS]", *pieces])
+
+
+def _options(command: Any, name: str) -> str:
+    """One table for each group of options."""
+    panels: dict[str, list[str]] = {}
+    for param in command.params:
+        if param.param_type_name == "argument":
+            continue
+        spelled = ", ".join(f"`{opt}`" for opt in [*param.opts, *param.secondary_opts])
+        value = "" if getattr(param, "is_flag", False) else f" {param.metavar}"
+        if not param.help:
+            sys.exit(f"beeline {name}: {param.opts[0]} has no help text")
+        shown = param.show_default and param.default is not None and not getattr(param, "is_flag", False)
+        default = f" Default: `{param.default}`." if shown and param.default != [] else ""
+        panel = getattr(param, "rich_help_panel", None) or "Options"
+        panels.setdefault(panel, []).append(f"| {spelled}{value} | {param.help}{default} |")
+    tables = [f"| {panel} | |\n|---|---|\n" + "\n".join(rows) for panel, rows in panels.items()]
+    return "\n\n".join(tables)
+
+
+def api_reference() -> str:
+    """Every public name with its docstring, as Markdown."""
+    import beeline
+    import beeline.exceptions
+
+    parts = ["# The Python interface", NOTE, "```python\nimport beeline\n```"]
+    names = [name for name in beeline.__all__ if name != "__version__"]
+    functions = [name for name in names if not inspect.isclass(getattr(beeline, name))]
+    classes = [name for name in names if name not in functions]
+    for name in (*functions, *classes):
+        parts += _described(f"beeline.{name}", getattr(beeline, name), level=2)
+    from beeline.data.options import ReadOptions
+
+    parts += _described("ReadOptions", ReadOptions, level=2)
+    tree = inspect.cleandoc(beeline.exceptions.__doc__ or "").replace("::\n\n", ":\n\n")
+    return "\n\n".join([*parts, "## beeline.exceptions", tree]) + "\n"
+
+
+def _described(title: str, thing: Any, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {title}"
+    if callable(thing) and not (inspect.isclass(thing) and inspect.isabstract(thing)):
+        yield f"```text\n{title.removeprefix('beeline.')}{_signature(thing)}\n```"
+    yield _markdown(inspect.getdoc(thing) or "")
+    if inspect.isclass(thing):
+        yield from _members(thing)
+
+
+def _signature(thing: Any) -> str:
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))  # annotations are kept as text
+    return text.removesuffix(" -> None")
+
+
+def _members(cls: type) -> Iterator[str]:
+    lines = []
+    for name, member in inspect.getmembers_static(cls):
+        kinds = (property, staticmethod, classmethod, FunctionType)
+        if name.startswith("_") or not isinstance(member, kinds):
+            continue
+        function = getattr(member, "__func__", member)
+        call = (
+            "" if isinstance(member, property) else _signature(function).replace("(self, ", "(").replace("(self)", "()")
+        )
+        first = (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
+        if not first:
+            sys.exit(f"{cls.__name__}.{name} has no docstring")
+        lines.append(f"- `{name}{call.split(' -> ')[0]}`: {first}")
+    if lines:
+        yield "**Members**\n\n" + "\n".join(lines)
+
+
+def _markdown(docstring: str) -> str:
+    """Turn the sections of a numpydoc docstring into lists; the rest is Markdown already."""
+    out: list[str] = []
+    blocks = re.split(r"^(\w[\w ]*)\n-{3,}\n", docstring, flags=re.MULTILINE)
+    out.append(blocks[0].strip())
+    for title, body in zip(blocks[1::2], blocks[2::2], strict=True):
+        entries = re.findall(r"^(\S.*)\n((?:(?:[ ]{4}.*)?\n?)+)", body + "\n", flags=re.MULTILINE)
+        lines = [f"- `{name.strip()}`: {' '.join(text.split())}" for name, text in entries]
+        out.append(f"**{title}**\n\n" + "\n".join(lines))
+    return "\n\n".join(part for part in out if part)
+
+
+if __name__ == "__main__":
+    main()
