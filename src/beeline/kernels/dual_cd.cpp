@@ -3,9 +3,9 @@
 //
 // Primal:  min over w, b of  λ/2‖w‖² + Σ c_i l(z_i, y_i),  z_i = x_iᵀw + b.
 // Dual:    max over a    of  −‖Σ a_i x_i‖²/(2λ) − Σ ψ_i(a_i) (−ρ/2 (Σ a_i)² − b₀ Σ a_i),  ψ_i(a) = (c_i l)*(−a),
-// with w = (1/λ) Σ a_i x_i. The intercept is a feature of value 1 whose weight costs 1/ρ: b = b₀ + ρ Σ a_i. ρ = 1/λ, b₀ = 0
-// regularizes it like any weight; moving b₀ to b after each sweep is the method of multipliers for Σ a_i = 0, which is the
-// dual of an intercept that costs nothing; ρ = 0 leaves it out.
+// with w = (1/λ) Σ a_i x_i. The intercept is a feature of value 1 whose weight costs 1/ρ: b = b₀ + ρ Σ a_i. ρ = 1/λ, b₀
+// = 0 regularizes it like any weight; moving b₀ to b after each sweep is the method of multipliers for Σ a_i = 0, which
+// is the dual of an intercept that costs nothing; ρ = 0 leaves it out.
 //
 // A step on row i minimises ½ q (a − a_i)² + z_i (a − a_i) + ψ_i(a) exactly, q = ‖x_i‖²/λ + ρ. What limits the speed
 // is the latency of rows in random order: everything about a row lies in one cache line, rows are visited in
@@ -44,7 +44,8 @@ struct StepOutcome {
   bool shrink;
 };
 
-// Rows at a bound leave the sweep when their gradient points outwards by more than the worst violation of the last sweep.
+// Rows at a bound leave the sweep when their gradient points outwards by more than the worst violation of the last
+// sweep.
 struct ShrinkLimits {
   double low = -kInfinity, high = kInfinity;
 };
@@ -90,8 +91,8 @@ struct TubeDual {
   }
 };
 
-// ψ(a) = α log α + (c − α) log(c − α) − c log c with α = ya in (0, c). Newton's method in the smaller of α and c − α, where
-// the logarithm bends; both ends have infinite slopes, so the minimum is always inside.
+// ψ(a) = α log α + (c − α) log(c − α) − c log c with α = ya in (0, c). Newton's method in the smaller of α and c − α,
+// where the logarithm bends; both ends have infinite slopes, so the minimum is always inside.
 struct LogisticDual {
   StepOutcome step(const RowState& row, double z, const ShrinkLimits&) const {
     const double c = row.cost, margin = row.y * z, alpha = row.y * row.a;
@@ -135,9 +136,15 @@ auto with_dual(const std::string& name, double parameter, Visit visit) {
 
 class DualSweeps {
  public:
-  DualSweeps(const RowArrays& arrays, Vector y, Vector costs, Vector norms, Vector start, Output w, const std::string& loss,
-             double parameter, double strength, double rho, std::uint64_t seed)
-      : arrays_(arrays), w_(w), loss_(loss), parameter_(parameter), inverse_strength_(1 / strength), rho_(rho), random_(seed) {
+  DualSweeps(const RowArrays& arrays, Vector y, Vector costs, Vector norms, Vector start, Output w,
+             const std::string& loss, double parameter, double strength, double rho, std::uint64_t seed)
+      : arrays_(arrays),
+        w_(w),
+        loss_(loss),
+        parameter_(parameter),
+        inverse_strength_(1 / strength),
+        rho_(rho),
+        random_(seed) {
     const std::size_t n = arrays.n_rows();
     rows_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -180,8 +187,8 @@ class DualSweeps {
   }
 
  private:
-  static constexpr std::size_t kRun = 8;     // neighbouring rows visited together
-  static constexpr std::size_t kAhead = 3;   // rows whose entries are fetched ahead
+  static constexpr std::size_t kRun = 8;    // neighbouring rows visited together
+  static constexpr std::size_t kAhead = 3;  // rows whose entries are fetched ahead
 
   template <class Rows, class Dual>
   std::tuple<double, std::size_t, std::size_t> sweep_rows(const Rows& rows, const Dual& dual, bool shrink) {
@@ -271,8 +278,8 @@ class DualSweeps {
 
 void bind_dual_cd(nb::module_& m) {
   nb::class_<DualSweeps>(m, "DualSweeps")
-      .def(nb::init<const RowArrays&, Vector, Vector, Vector, Vector, Output, const std::string&, double, double, double,
-                    std::uint64_t>(),
+      .def(nb::init<const RowArrays&, Vector, Vector, Vector, Vector, Output, const std::string&, double, double,
+                    double, std::uint64_t>(),
            "rows"_a, "y"_a, "costs"_a, "norms"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameter"_a, "strength"_a,
            "rho"_a, "seed"_a)
       .def("sweep", &DualSweeps::sweep, "shrink"_a = true)

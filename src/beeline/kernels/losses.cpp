@@ -65,8 +65,8 @@ double loss_sum(const std::string& name, double parameter, Vector z, Vector y, V
 }
 
 // (Σ c_i l(z_i + t·dz_i, y_i), its derivative by t): a line search that needs no pass over the data.
-std::pair<double, double> loss_along(const std::string& name, double parameter, Vector z, Vector dz, double t,
-                                     Vector y, Vector c, int threads) {
+std::pair<double, double> loss_along(const std::string& name, double parameter, Vector z, Vector dz, double t, Vector y,
+                                     Vector c, int threads) {
   nb::gil_scoped_release release;
   const double *zs = z.data(), *ds = dz.data(), *ys = y.data(), *cs = c.data();
   const Pair total = with_loss(name, parameter, [&](auto loss) {

@@ -18,7 +18,7 @@ struct LogisticLoss {
   Derivatives at(double z, double y) const {
     // exp of the smaller side never overflows; log1p keeps the digits of a small loss.
     const double margin = y * z, small = std::exp(-std::fabs(margin));
-    const double other = small / (1 + small);                 // probability of the less likely side
+    const double other = small / (1 + small);                   // probability of the less likely side
     const double wrong = margin > 0 ? other : 1 / (1 + small);  // probability of the wrong side
     return {std::log1p(small) + (margin > 0 ? 0 : -margin), -y * wrong, other * (1 - other)};
   }

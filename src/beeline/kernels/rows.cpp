@@ -226,59 +226,53 @@ void bind_rows(nb::module_& m) {
            "values"_a.noconvert(), "indptr"_a.none().noconvert(), "indices"_a.none().noconvert(), "n_features"_a)
       .def("scores",
            [](const RowArrays& self, Vector w, Output out, int threads) {
-             const std::size_t columns = columns_of(nb::ndarray<>(w));
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { scores(rows, w.data(), columns, out.data(), threads); });
-           },
-           "w"_a, "out"_a.noconvert(), "threads"_a = 0)
+    const std::size_t columns = columns_of(nb::ndarray<>(w));
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { scores(rows, w.data(), columns, out.data(), threads); });
+  }, "w"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("transposed",
            [](const RowArrays& self, Vector u, Output out, int threads) {
-             const std::size_t columns = columns_of(nb::ndarray<>(u));
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
-           },
-           "u"_a, "out"_a.noconvert(), "threads"_a = 0)
+    const std::size_t columns = columns_of(nb::ndarray<>(u));
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
+  }, "u"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("curved_product",
            [](const RowArrays& self, Vector h, Vector v, double shift, Output out, int threads) {
-             nb::gil_scoped_release release;
-             return self.with_rows(
-                 [&](auto rows) { return curved_product(rows, h.data(), v.data(), shift, out.data(), threads); });
-           },
-           "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
+    nb::gil_scoped_release release;
+    return self.with_rows(
+        [&](auto rows) { return curved_product(rows, h.data(), v.data(), shift, out.data(), threads); });
+  }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram_diagonal",
            [](const RowArrays& self, Vector h, Output out, int threads) {
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { gram_diagonal(rows, h.data(), out.data(), threads); });
-           },
-           "h"_a, "out"_a.noconvert(), "threads"_a = 0)
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { gram_diagonal(rows, h.data(), out.data(), threads); });
+  }, "h"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram",
            [](const RowArrays& self, Vector h, Output out, int threads) {
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { gram(rows, h.data(), out.data(), threads); });
-           },
-           "h"_a, "out"_a.noconvert(), "threads"_a = 0)
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { gram(rows, h.data(), out.data(), threads); });
+  }, "h"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("squared_norms",
            [](const RowArrays& self, Output out, int threads) {
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
-           },
-           "out"_a.noconvert(), "threads"_a = 0)
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
+  }, "out"_a.noconvert(), "threads"_a = 0)
       .def("first_flaw",
            [](const RowArrays& self, bool finite, int threads) {
-             nb::gil_scoped_release release;
-             return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), finite, threads); });
-           },
-           "finite"_a, "threads"_a = 0)
+    nb::gil_scoped_release release;
+    return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), finite, threads); });
+  }, "finite"_a, "threads"_a = 0)
       .def("gather",
-           [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr,
-              std::optional<Writable> out_indices, Writable out_values, int threads) {
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) {
-               gather(rows, picked.data(), picked.size(), out_indptr ? out_indptr->data() : nullptr,
-                      out_indices ? out_indices->data() : nullptr, out_values.data(), threads);
-             });
-           },
-           "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(), "threads"_a = 0);
+           [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr, std::optional<Writable> out_indices,
+              Writable out_values, int threads) {
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) {
+      gather(rows, picked.data(), picked.size(), out_indptr ? out_indptr->data() : nullptr,
+             out_indices ? out_indices->data() : nullptr, out_values.data(), threads);
+    });
+  },
+           "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(),
+           "threads"_a = 0);
 }
 
 }  // namespace beeline
