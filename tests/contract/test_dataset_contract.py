@@ -7,6 +7,7 @@ folder for files, and gives the data set.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -143,6 +144,14 @@ def test_rows(held):
     for limits in [(0, N), (0, 1), (20, 21), (11, 78), (N - 1, N), (40, 40), (-5, N), (90, 500), (9, 4), (N, N)]:
         start, stop, _ = slice(*limits).indices(N)
         assert_rows(data.rows(*limits), X, columns, slice(start, max(start, stop)), form)
+
+
+def test_cuts(held):
+    data, *_ = held
+    for memory in (1, 600, 1 << 30):
+        cuts = data.cuts(memory)
+        assert (cuts[0], cuts[-1]) == (0, data.n_rows)
+        assert all(a < b for a, b in pairwise(cuts))
 
 
 def test_gather(held):

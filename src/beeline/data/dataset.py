@@ -36,6 +36,10 @@ class Dataset(ABC):
         """All rows in order, in blocks of at most `memory` bytes each (None: as they lie)."""
 
     @abstractmethod
+    def cuts(self, memory: int) -> list[int]:
+        """Row numbers from 0 to `n_rows` that cut the rows into runs of about `memory` bytes; reads nothing."""
+
+    @abstractmethod
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1 as one block."""
 
@@ -90,6 +94,10 @@ class ArrayDataset(Dataset):
             yield self.block
         else:
             yield from self.block.pieces(memory)
+
+    def cuts(self, memory: int) -> list[int]:
+        """Only the ends: rows in memory need no cutting."""
+        return [0, self.n_rows]
 
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.dataset import Dataset
 from beeline.engines.base import Engine, Shard
 
 __all__ = ["Threads"]
@@ -27,13 +27,8 @@ class Threads(Engine):
         self.memory = memory
 
     def shards(self, data: Dataset) -> list[Shard]:
-        """One shard in memory; on disk, runs of rows that fit the memory."""
-        if isinstance(data, ArrayDataset):
-            return [Shard(data, 0, data.n_rows)]
-        edges = [0]
-        for block in data.blocks(self.memory):
-            edges.append(edges[-1] + block.n_rows)
-        return [Shard(data, start, stop) for start, stop in pairwise(edges)]
+        """One shard in memory; on disk, runs of whole chunks that fit the memory."""
+        return [Shard(data, start, stop) for start, stop in pairwise(data.cuts(self.memory))]
 
     def map(self, task: Callable[..., Result], shards: Sequence[Shard], *beside: Sequence[Any]) -> list[Result]:
         """task(shard, …) for every shard in order."""

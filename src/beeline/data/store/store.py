@@ -157,6 +157,14 @@ class Store(Dataset):
                 yield buffer.block(self.n_features)
             first = last
 
+    def cuts(self, memory: int) -> list[int]:
+        """Row numbers between chunks that cut the rows into runs of about `memory` bytes; reads nothing."""
+        cuts, chunk = [0], 0
+        while chunk < self.n_chunks:
+            chunk = self._last_within(chunk, memory)
+            cuts.append(int(self._row_ends[chunk - 1]))
+        return cuts
+
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1: a view if they lie in one chunk, otherwise a copy."""
         start, stop, _ = slice(start, stop).indices(self.n_rows)
