@@ -156,34 +156,54 @@ class Point:
         self.objective, self.theta, self.z = objective, theta, z
 
     @cached_property
-    def value(self) -> float:
-        """J(θ)."""
+    def _derivatives(self) -> list[tuple[float, Floats, Floats]]:
+        """Value, slopes and curvatures of the loss, shard by shard: a smooth loss gives them in one go."""
         o = self.objective
+        return o.engine.map(
+            lambda _, z, y, c: o.loss.derivatives(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs
+        )
+
+    @cached_property
+    def loss(self) -> float:
+        """Σ c_i l(z_i, y_i)."""
+        o = self.objective
+        if o.loss.has_curvature:
+            return sum(loss for loss, _, _ in self._derivatives)
         (loss,) = o.engine.sum(
             lambda _, z, y, c: (o.loss.sum(z, y, c),), o.shards, self.z, o.shard_labels, o.shard_costs
         )
-        return o.strength * o.regularizer.value(self.theta[: o.n_regularized]) + float(loss)
+        return float(loss)
+
+    @cached_property
+    def value(self) -> float:
+        """J(θ)."""
+        o = self.objective
+        return o.strength * o.regularizer.value(self.theta[: o.n_regularized]) + self.loss
 
     @cached_property
     def slopes(self) -> list[Floats]:
         """c_i · dl/dz at every row, shard by shard."""
         o = self.objective
+        if o.loss.has_curvature:
+            return [slopes for _, slopes, _ in self._derivatives]
         return o.engine.map(lambda _, z, y, c: o.loss.slopes(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs)
 
-    @cached_property
+    @property
     def curvatures(self) -> list[Floats]:
         """c_i · d²l/dz² at every row, shard by shard."""
+        return [curvatures for _, _, curvatures in self._derivatives]
+
+    @cached_property
+    def loss_gradient(self) -> Floats:
+        """The gradient of the loss alone; one pass."""
         o = self.objective
-        return o.engine.map(
-            lambda _, z, y, c: o.loss.curvatures(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs
-        )
+        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
 
     @cached_property
     def gradient(self) -> Floats:
         """∂J(θ); one pass."""
         o = self.objective
-        w, b = o.engine.sum(lambda shard, u: (shard.block.transposed(u), float(u.sum())), o.shards, self.slopes)
-        gradient = o.join(w, b)
+        gradient = self.loss_gradient.copy()
         gradient[: o.n_regularized] += o.strength * o.regularizer.gradient(self.theta[: o.n_regularized])
         return gradient
 

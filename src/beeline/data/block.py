@@ -22,7 +22,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.labels import LabelSets
 from beeline.exceptions import DataError
-from beeline.kernels import RowArrays
+from beeline.kernels import Columns, RowArrays, count_kept, keep_features
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -178,17 +178,45 @@ class Block:
         self._arrays.gather(picked, indptr, indices, entries, threads)
         return self._with(picked, entries, indptr, indices)
 
-    def _with(self, picked: slice | Ints, values: AnyArray, indptr: AnyArray | None, indices: AnyArray | None) -> Block:
+    def features(self, picked: AnyArray, *, constant: bool = False, threads: int = 0) -> Block:
+        """The same rows with the picked features only, in increasing order; `constant` ends each with a feature of value 1."""
+        place = np.full(self.n_features, -1, np.int32)
+        place[picked] = np.arange(len(picked), dtype=np.int32)
+        kept = len(picked) + constant
+        if self.indptr is None:
+            values = np.empty((self.n_rows, kept), self.values.dtype)
+            keep_features(self._arrays, place, kept, None, None, values, threads)
+            return self._with(slice(None), values, None, None, kept)
+        indptr = np.zeros(self.n_rows + 1, np.int64)
+        count_kept(self._arrays, place, indptr[1:], threads)
+        indptr[1:] += constant
+        np.cumsum(indptr, out=indptr)
+        indices, entries = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], self.values.dtype)
+        keep_features(self._arrays, place, kept, indptr, indices, entries, threads)
+        return self._with(slice(None), entries, indptr, indices, kept)
+
+    def _with(
+        self,
+        picked: slice | Ints,
+        values: AnyArray,
+        indptr: AnyArray | None,
+        indices: AnyArray | None,
+        n_features: int | None = None,
+    ) -> Block:
         """Other rows, with what goes with the picked ones."""
         return Block(
             values,
-            self.n_features,
+            self.n_features if n_features is None else n_features,
             indptr,
             indices,
             labels=None if self.labels is None else self.labels[picked],
             weights=None if self.weights is None else self.weights[picked],
             queries=None if self.queries is None else self.queries[picked],
         )
+
+    def columns(self) -> Columns:
+        """The same entries feature by feature, as a copy."""
+        return Columns(self._arrays)
 
     def checked(self, *, finite: bool = True) -> Block:
         """This block, after a look at every entry; raises `DataError` with the first bad row."""

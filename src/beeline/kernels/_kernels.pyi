@@ -27,6 +27,15 @@ def loss_along(
     c: NDArray[float64],
     threads: int = 0,
 ) -> tuple[float, float]: ...
+def conjugate_sum(
+    name: str,
+    parameter: float,
+    a: NDArray[float64],
+    scale: float,
+    y: NDArray[float64],
+    c: NDArray[float64],
+    threads: int = 0,
+) -> float: ...
 
 class RowArrays:
     def __init__(
@@ -169,3 +178,39 @@ class LibsvmParser:
     def last_index(self) -> int: ...
     @property
     def several(self) -> bool: ...
+
+def count_kept(rows: RowArrays, place: NDArray[int32], out: NDArray[int64], threads: int = 0) -> None: ...
+def keep_features(
+    rows: RowArrays,
+    place: NDArray[int32],
+    kept: int,
+    indptr: NDArray[int64] | None,
+    indices: NDArray[int32] | None,
+    values: AnyArray,
+    threads: int = 0,
+) -> None: ...
+
+class Columns:
+    def __init__(self, rows: RowArrays) -> None: ...
+    def descend(
+        self,
+        slopes: NDArray[float64],
+        curvatures: NDArray[float64],
+        w: NDArray[float64],
+        penalty: tuple[float, float],
+        tol: float,
+        accuracy: float,
+        most: int,
+        free_intercept: bool,
+    ) -> tuple[float, float, float, float]: ...
+
+def complete_gram(gram: NDArray[float64], edge: NDArray[float64] | None, corner: float) -> None: ...
+def descend_gram(
+    gram: NDArray[float64],
+    slopes: NDArray[float64],
+    w: NDArray[float64],
+    penalty: tuple[float, float],
+    tol: float,
+    accuracy: float,
+    most: int,
+) -> tuple[float, float, float]: ...

@@ -83,12 +83,32 @@ std::pair<double, double> loss_along(const std::string& name, double parameter, 
   return {total.value, total.slope};
 }
 
+// Σ ψ_i(scale · a_i); a row that costs nothing has ψ(0) = 0 and no other feasible a.
+double conjugate_sum(const std::string& name, double parameter, Vector a, double scale, Vector y, Vector c, int threads) {
+  nb::gil_scoped_release release;
+  const double *as = a.data(), *ys = y.data(), *cs = c.data();
+  return with_loss(name, parameter, [&](auto loss) {
+    return sum_parts<double>(a.size(), threads, [&](std::size_t begin, std::size_t end) {
+      double sum = 0;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (cs[i] > 0) {
+          sum += loss.conjugate(scale * as[i], ys[i], cs[i]);
+        } else if (as[i] != 0) {
+          sum = kInfeasible;
+        }
+      }
+      return sum;
+    });
+  });
+}
+
 }  // namespace
 
 void bind_losses(nb::module_& m) {
   m.def("loss_sum", &loss_sum, "name"_a, "parameter"_a, "z"_a, "y"_a, "c"_a, "slopes"_a.none().noconvert(),
         "curvatures"_a.none().noconvert(), "threads"_a = 0);
   m.def("loss_along", &loss_along, "name"_a, "parameter"_a, "z"_a, "dz"_a, "t"_a, "y"_a, "c"_a, "threads"_a = 0);
+  m.def("conjugate_sum", &conjugate_sum, "name"_a, "parameter"_a, "a"_a, "scale"_a, "y"_a, "c"_a, "threads"_a = 0);
 }
 
 }  // namespace beeline

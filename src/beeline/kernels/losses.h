@@ -1,13 +1,18 @@
 // Scalar losses l(z, y) in compiled form: value, slope dl/dz and curvature d²l/dz².
 //
+// A loss with a `conjugate` also has ψ(a) = max over z of −az − c·l(z, y), c > 0; ∞ where a is not feasible.
+//
 // The NumPy forms in beeline.losses are the definition; a contract test holds the two together.
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
 namespace beeline {
+
+constexpr double kInfeasible = std::numeric_limits<double>::infinity();
 
 struct Derivatives {
   double value, slope, curvature;
@@ -22,6 +27,12 @@ struct LogisticLoss {
     const double wrong = margin > 0 ? other : 1 / (1 + small);  // probability of the wrong side
     return {std::log1p(small) + (margin > 0 ? 0 : -margin), -y * wrong, other * (1 - other)};
   }
+
+  double conjugate(double a, double y, double c) const {
+    const double alpha = y * a, rest = c - alpha;
+    if (alpha < 0 || rest < 0) return kInfeasible;
+    return (alpha > 0 ? alpha * std::log(alpha / c) : 0.0) + (rest > 0 ? rest * std::log(rest / c) : 0.0);
+  }
 };
 
 // max(0, 1 − yz), y = ±1.
@@ -29,6 +40,11 @@ struct HingeLoss {
   Derivatives at(double z, double y) const {
     const double slack = 1 - y * z;
     return slack > 0 ? Derivatives{slack, -y, 0} : Derivatives{0, 0, 0};
+  }
+
+  double conjugate(double a, double y, double c) const {
+    const double alpha = y * a;
+    return alpha < 0 || alpha > c ? kInfeasible : -alpha;
   }
 };
 
@@ -38,6 +54,11 @@ struct SquaredHingeLoss {
     const double slack = 1 - y * z;
     return slack > 0 ? Derivatives{slack * slack, -2 * y * slack, 2 * y * y} : Derivatives{0, 0, 0};
   }
+
+  double conjugate(double a, double y, double c) const {
+    const double alpha = y * a;
+    return alpha < 0 ? kInfeasible : -alpha + alpha * alpha / (4 * c);
+  }
 };
 
 // ½(z − y)².
@@ -45,6 +66,10 @@ struct SquaredLoss {
   Derivatives at(double z, double y) const {
     const double r = z - y;
     return {0.5 * r * r, r, 1};
+  }
+
+  double conjugate(double a, double y, double c) const {
+    return -y * a + a * a / (2 * c);
   }
 };
 
@@ -55,6 +80,10 @@ struct EpsilonInsensitiveLoss {
     const double r = z - y, excess = std::fabs(r) - epsilon;
     return excess > 0 ? Derivatives{excess, r > 0 ? 1.0 : -1.0, 0} : Derivatives{0, 0, 0};
   }
+
+  double conjugate(double a, double y, double c) const {
+    return std::fabs(a) > c ? kInfeasible : -y * a + epsilon * std::fabs(a);
+  }
 };
 
 // max(0, |z − y| − ε)².
@@ -63,6 +92,10 @@ struct SquaredEpsilonInsensitiveLoss {
   Derivatives at(double z, double y) const {
     const double r = z - y, excess = std::fabs(r) - epsilon;
     return excess > 0 ? Derivatives{excess * excess, r > 0 ? 2 * excess : -2 * excess, 2} : Derivatives{0, 0, 0};
+  }
+
+  double conjugate(double a, double y, double c) const {
+    return -y * a + epsilon * std::fabs(a) + a * a / (4 * c);
   }
 };
 
@@ -74,6 +107,11 @@ struct RoundedHingeLoss {
     if (slack <= 0) return {0, 0, 0};
     if (slack >= width) return {slack - 0.5 * width, -y, 0};
     return {0.5 * slack * slack / width, -y * slack / width, 1 / width};
+  }
+
+  double conjugate(double a, double y, double c) const {
+    const double alpha = y * a;
+    return alpha < 0 || alpha > c ? kInfeasible : -alpha + 0.5 * width * alpha * alpha / c;
   }
 };
 

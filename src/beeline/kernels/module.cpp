@@ -6,7 +6,9 @@
 namespace nb = nanobind;
 
 namespace beeline {
+void bind_columns(nb::module_& m);
 void bind_dual_cd(nb::module_& m);
+void bind_l1_cd(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_assemble(nb::module_& m);
@@ -20,7 +22,9 @@ NB_MODULE(_kernels, m) {
   using namespace nb::literals;
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
+  beeline::bind_columns(m);
   beeline::bind_dual_cd(m);
+  beeline::bind_l1_cd(m);
   beeline::bind_linalg(m);
   beeline::bind_losses(m);
   beeline::bind_assemble(m);

@@ -18,6 +18,12 @@ inline __attribute__((always_inline)) void axpy(double scale, const A* a, double
   for (std::size_t j = 0; j < n; ++j) out[j] += scale * static_cast<double>(a[j]);
 }
 
+template <class A>
+inline __attribute__((always_inline)) void axpy(double scale, const A* a, const double* h, double* out, std::size_t n) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) out[j] += scale * h[j] * static_cast<double>(a[j]);
+}
+
 }  // namespace
 
 BEELINE_CLONES double dense_dot(const float* a, const double* b, std::size_t n) { return dot(a, b, n); }
@@ -26,5 +32,11 @@ BEELINE_CLONES double dense_norm(const float* a, std::size_t n) { return dot(a, 
 BEELINE_CLONES double dense_norm(const double* a, std::size_t n) { return dot(a, a, n); }
 BEELINE_CLONES void dense_axpy(double scale, const float* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
 BEELINE_CLONES void dense_axpy(double scale, const double* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
+BEELINE_CLONES void dense_axpy(double scale, const float* a, const double* h, double* out, std::size_t n) {
+  axpy(scale, a, h, out, n);
+}
+BEELINE_CLONES void dense_axpy(double scale, const double* a, const double* h, double* out, std::size_t n) {
+  axpy(scale, a, h, out, n);
+}
 
 }  // namespace beeline

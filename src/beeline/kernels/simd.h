@@ -20,5 +20,8 @@ double dense_norm(const double* a, std::size_t n);
 // out += scale · a.
 void dense_axpy(double scale, const float* a, double* out, std::size_t n);
 void dense_axpy(double scale, const double* a, double* out, std::size_t n);
+// out_j += scale · h_j · a_j.
+void dense_axpy(double scale, const float* a, const double* h, double* out, std::size_t n);
+void dense_axpy(double scale, const double* a, const double* h, double* out, std::size_t n);
 
 }  // namespace beeline

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from beeline._types import Floats
-from beeline.kernels import loss_along, loss_sum
+from beeline.kernels import conjugate_sum, loss_along, loss_sum
 
 __all__ = ["Loss", "ScalarLoss"]
 
@@ -89,9 +89,23 @@ class ScalarLoss(Loss):
             return curvatures
         return c * self.curvature(z, y)
 
+    def derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[float, Floats, Floats]:
+        """`sum`, `slopes` and `curvatures` in one go; they share their exponentials."""
+        if self.compiled:
+            slopes, curvatures = np.empty_like(z), np.empty_like(z)
+            return loss_sum(self.compiled, self.parameter, z, y, c, slopes, curvatures), slopes, curvatures
+        values, slopes = self.value_and_grad(z, y)
+        return float(c @ values), c * slopes, c * self.curvature(z, y)
+
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """Σ ψ_i(a_i) with ψ_i(a) = max_z −az − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
         raise AttributeError(f"{type(self).__name__} gives no conjugate")
+
+    def dual_cost(self, a: Floats, y: Floats, c: Floats, scale: float = 1.0) -> float:
+        """`conjugate_sum` of scale · a, compiled where it can be."""
+        if self.compiled:
+            return conjugate_sum(self.compiled, self.parameter, a, scale, y, c)
+        return self.conjugate_sum(scale * a, y, c)
 
     @property
     def has_conjugate(self) -> bool:

@@ -1,0 +1,280 @@
+// Coordinate descent on the quadratic model of a prox-Newton step (Friedman, Hastie & Tibshirani 2010; Yuan, Ho & Lin 2012):
+//
+//   min over w, b of  uᵀ dz + ½ Σ h_i dz_i² + λ₁‖w‖₁ + ½ λ₂‖w‖²,   dz = X(w − w₀) + (b − b₀),
+//
+// u and h the slopes and curvatures of the losses at (w₀, b₀). For least squares the model is the problem itself.
+//
+// A free intercept is kept optimal at every moment without touching a row: with Σ u_i = 0 at the start, moving w_j by δ moves
+// the best b by −δ e_j/H, e_j = Σ h_i x_ij and H = Σ h_i. The sum of these moves is one number, and the gradient of feature
+// j is x_jᵀu' + shift · e_j with u' the slopes without the shift.
+//
+// The model is walked over either by its columns, at the cost of their entries, or, where rows have few entries and there
+// are few features, by its Gram matrix XᵀHX, at the cost of one row of it.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+#include "columns.h"
+#include "rows.h"
+#include "threads.h"
+
+namespace beeline {
+namespace {
+
+using namespace nb::literals;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Penalty {
+  double l1, l2;
+
+  // How far 0 is from the subgradients at w; `g` is the slope of what is smooth.
+  double violation(double w, double g) const {
+    if (w == 0) return std::max(std::fabs(g) - l1, 0.0);
+    return std::fabs(g + (w > 0 ? l1 : -l1));
+  }
+
+  // The best weight under curvature q.
+  double best(double w, double g, double q) const {
+    if (!(q > 0)) return std::fabs(g) <= l1 ? 0.0 : w;  // no curvature: 0, or without a lower bound
+    const double at = w - g / q, margin = std::fabs(at) - l1 / q;
+    return margin <= 0 ? 0.0 : std::copysign(margin, at);
+  }
+};
+
+// Largest violation in the first and in the last sweep, and what was visited in units of whole sweeps.
+using Descent = std::tuple<double, double, double>;
+
+// A model has: size, work(j), gradient(j), curvature(j), move(j, δ).
+//
+// Weights that are zero and whose gradient is well inside ±λ₁ (by the worst violation of the last sweep, as in
+// LIBLINEAR) leave the sweeps; once the others have converged, all are looked at again.
+template <class Model>
+Descent descend(Model& model, double* w, const Penalty& penalty, double tol, double accuracy, std::size_t most) {
+  std::vector<std::uint32_t> active(model.size);
+  std::iota(active.begin(), active.end(), 0);
+  double first = 0, worst = 0, margin = kInfinity, visited = 0, total = 0;
+  for (std::size_t j = 0; j < model.size; ++j) total += static_cast<double>(model.work(j));
+  for (std::size_t sweep = 0; sweep < most; ++sweep) {
+    const bool whole = active.size() == model.size;
+    std::size_t kept = 0;
+    worst = 0;
+    for (const std::uint32_t j : active) {
+      const double g = model.gradient(j) + penalty.l2 * w[j];
+      visited += static_cast<double>(model.work(j));
+      if (w[j] == 0 && std::fabs(g) < penalty.l1 - margin) continue;
+      active[kept++] = j;
+      const double violation = penalty.violation(w[j], g);
+      worst = std::max(worst, violation);
+      if (violation == 0) continue;
+      const double next = penalty.best(w[j], g, model.curvature(j) + penalty.l2), change = next - w[j];
+      if (change == 0) continue;
+      w[j] = next;
+      model.move(j, change);
+    }
+    if (sweep == 0) {
+      first = worst;
+      tol = std::max(tol, accuracy * first);
+    }
+    if (worst <= tol) {
+      if (whole) break;
+      active.resize(model.size);
+      std::iota(active.begin(), active.end(), 0);
+      margin = kInfinity;
+      continue;
+    }
+    active.resize(kept);
+    margin = worst;
+  }
+  return {first, worst, total > 0 ? visited / total : 0.0};
+}
+
+template <class Columns>
+struct ColumnModel {
+  const Columns& columns;
+  std::size_t size;
+  const double* h;
+  double* u;
+  const Moments* moments;
+  double inverse_total;  // 1/H, 0 without an intercept
+  double shift = 0;
+
+  std::size_t work(std::size_t j) const { return columns.count(j); }
+  double gradient(std::size_t j) const { return columns.dot(j, u) + shift * moments[j].sum; }
+  double curvature(std::size_t j) const {
+    return moments[j].square - moments[j].sum * moments[j].sum * inverse_total;
+  }
+  void move(std::size_t j, double change) {
+    columns.axpy(j, change, h, u);
+    shift -= change * moments[j].sum * inverse_total;
+  }
+};
+
+struct GramModel {
+  const double* gram;
+  std::size_t size;
+  double* slopes;
+
+  std::size_t work(std::size_t) const { return 1; }
+  double gradient(std::size_t j) const { return slopes[j]; }
+  double curvature(std::size_t j) const { return gram[j * size + j]; }
+  void move(std::size_t j, double change) { dense_axpy(change, gram + j * size, slopes, size); }
+};
+
+// The entries of a run of rows, column after column.
+template <class Value>
+struct Storage {
+  std::vector<std::int64_t> indptr;
+  std::vector<std::uint32_t> rows;
+  std::vector<Value> values;
+};
+
+constexpr std::size_t kParts = 8;
+
+// Parts of the rows are counted and then written side by side; where each entry goes depends on the rows alone.
+template <class Position, class Index, class Value>
+void transpose(const CsrRows<Position, Index, Value>& rows, Storage<Value>& out) {
+  const std::size_t k = rows.n_features, parts = rows.work() > (1 << 15) && rows.work() > kParts * k ? kParts : 1;
+  std::vector<std::vector<std::int64_t>> next(parts, std::vector<std::int64_t>(k, 0));
+  const auto each_part = [&](auto visit) {
+    parallel_for(parts, [&](std::size_t part) {
+      for (std::size_t i = rows.n_rows * part / parts, end = rows.n_rows * (part + 1) / parts; i < end; ++i) visit(part, i);
+    });
+  };
+  each_part([&](std::size_t part, std::size_t i) {
+    for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) ++next[part][rows.indices[p]];
+  });
+  out.indptr.assign(k + 1, 0);
+  std::int64_t position = 0;
+  for (std::size_t j = 0; j < k; ++j) {
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::int64_t count = next[part][j];
+      next[part][j] = position;
+      position += count;
+    }
+    out.indptr[j + 1] = position;
+  }
+  out.rows.resize(position);
+  out.values.resize(position);
+  each_part([&](std::size_t part, std::size_t i) {
+    for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
+      const std::int64_t to = next[part][rows.indices[p]]++;
+      out.rows[to] = static_cast<std::uint32_t>(i);
+      out.values[to] = rows.values[p];
+    }
+  });
+}
+
+template <class Value>
+void transpose(const DenseRows<Value>& rows, Storage<Value>& out) {
+  constexpr std::size_t kTile = 64;
+  const std::size_t n = rows.n_rows, k = rows.n_features;
+  out.values.resize(n * k);
+  parallel_for((n + kTile - 1) / kTile, [&](std::size_t tile) {
+    const std::size_t begin = tile * kTile, end = std::min(n, begin + kTile);
+    for (std::size_t j = 0; j < k; ++j)
+      for (std::size_t i = begin; i < end; ++i) out.values[j * n + i] = rows.row(i)[j];
+  });
+}
+
+// The columns of a run of rows, kept in memory of its own.
+class Columns {
+ private:
+  template <class Visit>
+  auto with_columns(Visit visit) const {
+    return single_ ? with_columns(std::get<0>(storage_), visit) : with_columns(std::get<1>(storage_), visit);
+  }
+
+  template <class Value, class Visit>
+  auto with_columns(const Storage<Value>& storage, Visit visit) const {
+    if (!sparse_) return visit(DenseColumns<Value>{storage.values.data(), n_rows_});
+    return visit(SparseColumns<Value>{storage.indptr.data(), storage.rows.data(), storage.values.data()});
+  }
+
+ public:
+  explicit Columns(const RowArrays& arrays)
+      : n_rows_(arrays.n_rows()), n_columns_(arrays.n_features), sparse_(arrays.indptr.has_value()) {
+    if (n_rows_ > std::numeric_limits<std::uint32_t>::max()) throw std::invalid_argument("columns of too many rows");
+    single_ = arrays.values.dtype() == nb::dtype<float>();
+    nb::gil_scoped_release release;
+    arrays.with_rows([&](auto rows) {
+      using Value = std::decay_t<decltype(*rows.values)>;
+      transpose(rows, std::get<Storage<Value>>(storage_));
+    });
+  }
+
+  // Lowers the model over w, from slopes u and curvatures h; (first and last violation, sweeps, move of the intercept).
+  std::tuple<double, double, double, double> descend(Vector u, Vector h, Output w, std::tuple<double, double> penalty,
+                                                     double tol, double accuracy, std::size_t most, bool free_intercept) const {
+    nb::gil_scoped_release release;
+    std::vector<double> slopes(u.data(), u.data() + n_rows_);
+    const double total = std::accumulate(h.data(), h.data() + n_rows_, 0.0);
+    return with_columns([&](auto columns) {
+      std::vector<Moments> moments(n_columns_);
+      constexpr std::size_t kColumnsPerTask = 16;
+      parallel_for((n_columns_ + kColumnsPerTask - 1) / kColumnsPerTask, [&](std::size_t task) {
+        for (std::size_t j = task * kColumnsPerTask; j < std::min(n_columns_, (task + 1) * kColumnsPerTask); ++j)
+          moments[j] = columns.moments(j, h.data());
+      });
+      ColumnModel<decltype(columns)> model{columns,        n_columns_, h.data(), slopes.data(),
+                                           moments.data(), free_intercept && total > 0 ? 1 / total : 0.0};
+      const auto [first, last, sweeps] =
+          beeline::descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
+      return std::make_tuple(first, last, sweeps, model.shift);
+    });
+  }
+
+ private:
+  std::size_t n_rows_, n_columns_;
+  bool sparse_, single_;
+  std::tuple<Storage<float>, Storage<double>> storage_;  // one of the two is in use
+};
+
+using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Fills the upper triangle of a symmetric matrix from the lower one, and takes e eᵀ/H away: the model after its best
+// intercept.
+void complete_gram(Matrix gram, std::optional<Vector> edge, double corner) {
+  nb::gil_scoped_release release;
+  const std::size_t n = gram.shape(0);
+  double* q = gram.data();
+  const bool centre = edge && corner > 0;
+  parallel_for(n, [&](std::size_t i) {
+    const double scale = centre ? edge->data()[i] / corner : 0.0;
+    for (std::size_t j = 0; j <= i; ++j) {
+      if (centre) q[i * n + j] -= scale * edge->data()[j];
+      q[j * n + i] = q[i * n + j];
+    }
+  });
+}
+
+// Lowers the model over w, given its Gram matrix and its slopes at w; (first and last violation, sweeps).
+Descent descend_gram(Matrix gram, Vector slopes, Output w, std::tuple<double, double> penalty, double tol, double accuracy, std::size_t most) {
+  nb::gil_scoped_release release;
+  std::vector<double> g(slopes.data(), slopes.data() + slopes.size());
+  GramModel model{gram.data(), gram.shape(0), g.data()};
+  return descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
+}
+
+}  // namespace
+
+void bind_l1_cd(nb::module_& m) {
+  nb::class_<Columns>(m, "Columns")
+      .def(nb::init<const RowArrays&>(), "rows"_a)
+      .def("descend", &Columns::descend, "slopes"_a, "curvatures"_a, "w"_a.noconvert(), "penalty"_a, "tol"_a, "accuracy"_a, "most"_a,
+           "free_intercept"_a);
+  m.def("complete_gram", &complete_gram, "gram"_a.noconvert(), "edge"_a.none(), "corner"_a);
+  m.def("descend_gram", &descend_gram, "gram"_a.noconvert(), "slopes"_a, "w"_a.noconvert(), "penalty"_a, "tol"_a, "accuracy"_a, "most"_a);
+}
+
+}  // namespace beeline
