@@ -209,16 +209,12 @@ class _WorkingSet:
         accuracy = 0.1
         while spent < passes:
             direction, worst, cost = self._direction(point, 0.5 * target, accuracy)
-            spent += cost
-            if worst <= target:
-                break
+            spent += cost + self.share
             moved = self._move(point, direction)
-            spent += self.share
-            if moved is None:
-                if not self._dampen():
-                    break
-                continue
-            point = moved.with_best_intercept()
+            if moved is not None:
+                point = moved.with_best_intercept()
+            if worst <= target or (moved is None and not self._dampen()):
+                break
         return self.leave(point), spent
 
     def _move(self, point: Point, direction: Floats) -> Point | None:
