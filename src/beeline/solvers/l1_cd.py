@@ -17,6 +17,13 @@ from beeline.solvers.newton import search
 
 __all__ = ["L1CD", "strength_max"]
 
+# Differences of J below this part of it are lost in rounding.
+_NOISE = 1e-12
+# A model is minimised until its violation is this part of what it was.
+_ACCURACY = 0.1
+# So many working sets in a row may win nothing before the solver gives up.
+_PATIENCE = 3
+
 
 class L1CD(Solver):
     """Minimises a smooth loss with L1 or elastic net regularization.
@@ -56,20 +63,22 @@ class L1CD(Solver):
         """One working set at a time."""
         point, passes = objective.at(start).with_best_intercept(), float(start is not None)
         working: _WorkingSet | None = None
-        stalled = False
+        least, failures = np.inf, 0
         while True:
             violations = _violations(point)
+            worst = float(violations.max(initial=0.0))
+            failures = 0 if worst < 0.9 * least else failures + 1
+            least = min(least, worst)
             passes += 1
-            yield Step(point.theta, point.value, lower_bound(point), passes, final=stalled)
+            yield Step(point.theta, point.value, lower_bound(point), passes, final=failures > _PATIENCE)
             features = _choose(point, violations)
             if working is None or not working.holds(features):
                 working = _WorkingSet.of(objective, features)
                 passes += 1
-            before = point.value
-            target = self._target(point, float(violations.max(initial=0.0)))
+            before, target = point.value, self._target(point, worst)
             point, sweeps = working.lower(point, target, self.max_passes - passes)
             passes += sweeps
-            stalled = not point.value < before
+            failures = 0 if point.value < before - _NOISE * abs(before) else failures
 
     def _target(self, point: Point, worst: float) -> float:
         """To which violation the working set is solved.
@@ -168,6 +177,7 @@ class _WorkingSet:
     gram: Floats | None = None
     gram_edge: Floats = field(default_factory=lambda: np.zeros(0))
     gram_curvatures: Floats = field(default_factory=lambda: np.zeros(0))
+    gram_is_old: bool = False
     damping: float = 0.0
 
     @classmethod
@@ -205,25 +215,38 @@ class _WorkingSet:
 
     def lower(self, start: Point, target: float, passes: float) -> tuple[Point, float]:
         """(a point whose violation is at most the target, passes): prox-Newton steps."""
-        point, spent = self.enter(start), 0.0
-        accuracy = 0.1
+        point, spent, last = self.enter(start), 0.0, np.inf
         while spent < passes:
-            direction, worst, cost = self._direction(point, 0.5 * target, accuracy)
+            direction, worst, cost = self._direction(point, 0.5 * target)
             spent += cost + self.share
             moved = self._move(point, direction)
-            if moved is not None:
-                point = moved.with_best_intercept()
-            if worst <= target or (moved is None and not self._dampen()):
+            if moved is None and not self._dampen():
                 break
+            if moved is not None:
+                lowered = moved.value < point.value - _NOISE * abs(point.value)
+                point = moved.with_best_intercept()
+                if worst <= target or not (lowered or worst < 0.9 * last):
+                    break
+                self.damping = self.damping / 10 if self.damping > 1e-3 else 0.0
+            # A matrix of earlier curvatures will do as long as the steps with it win much.
+            self.gram_is_old = worst > 0.3 * last
+            last = worst
         return self.leave(point), spent
 
     def _move(self, point: Point, direction: Floats) -> Point | None:
-        """The point that a line search finds, or None."""
+        """The point that a line search finds, or None.
+
+        The gap shrinks like the violation, J like its square: at the end the gap still has digits to win when J shows
+        no more difference. Then a full step is as good as any.
+        """
         line = point.line(direction)
         k, o = len(self.coordinates), self.local
         before, after = point.theta[:k], point.theta[:k] + direction[:k]
         change = o.strength * (o.regularizer.value(after) - o.regularizer.value(before))
         promise = dot(point.slopes[0], line.dz[0]) + change
+        noise = _NOISE * abs(point.value)
+        if abs(promise) < noise and direction.any() and line.at(1.0)[0] <= point.value + noise:
+            return line.move(1.0)
         t = search(line, promise) if promise < 0 else 0.0
         return line.move(t) if t else None
 
@@ -231,7 +254,7 @@ class _WorkingSet:
         self.damping = max(1e-3, 10 * self.damping)
         return self.damping < 1e6
 
-    def _direction(self, point: Point, tol: float, accuracy: float) -> tuple[Floats, float, float]:
+    def _direction(self, point: Point, tol: float) -> tuple[Floats, float, float]:
         """(to the minimum of the model, the worst violation at the point, passes)."""
         o, k = self.local, len(self.coordinates)
         w = point.theta[:k].copy()
@@ -240,26 +263,27 @@ class _WorkingSet:
         if self.damping:
             h = h + self.damping * max(float(h.max()), float(o.costs.max()))
         if self.by_gram:
-            worst, sweeps, shift = self._descend_gram(u, h, w, penalty, tol, accuracy)
+            worst, sweeps, shift = self._descend_gram(u, h, w, penalty, tol)
         else:
             if self.columns is None:
                 self.columns = _block(o).columns()
-            worst, _, sweeps, shift = self.columns.descend(u, h, w, penalty, tol, accuracy, 100, o.has_intercept)
+            worst, _, sweeps, shift = self.columns.descend(u, h, w, penalty, tol, _ACCURACY, 100, o.has_intercept)
         direction = w - point.theta[:k]
         return np.append(direction, shift) if o.has_intercept else direction, worst, sweeps * self.share
 
     def _descend_gram(
-        self, u: Floats, h: Floats, w: Floats, penalty: tuple[float, float], tol: float, accuracy: float
+        self, u: Floats, h: Floats, w: Floats, penalty: tuple[float, float], tol: float
     ) -> tuple[float, float, float]:
         """(the worst violation, passes in units of the working set, the move of the intercept)."""
         block, passes = _block(self.local), 1.0
-        if self.gram is None or np.abs(h - self.gram_curvatures).sum() > 0.1 * h.sum():
+        old = self.gram_is_old and not np.array_equal(h, self.gram_curvatures)
+        if self.gram is None or old or np.abs(h - self.gram_curvatures).sum() > 0.1 * h.sum():
             self.gram, self.gram_curvatures = block.gram(h), h
             self.gram_edge = block.transposed(h) if self.local.has_intercept else np.zeros(0)
             complete_gram(self.gram, self.gram_edge if self.local.has_intercept else None, float(h.sum()))
             passes += 2
         before = w.copy()
-        worst, _, _ = descend_gram(self.gram, block.transposed(u), w, penalty, tol, accuracy, 1000)
+        worst, _, _ = descend_gram(self.gram, block.transposed(u), w, penalty, tol, _ACCURACY, 1000)
         total = float(self.gram_curvatures.sum())
         shift = -dot(self.gram_edge, w - before) / total if self.local.has_intercept and total else 0.0
         return worst, passes, shift
