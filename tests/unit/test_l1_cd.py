@@ -89,7 +89,7 @@ def reference(objective):
 def check(objective, tol=1e-9, **settings):
     """The solver's result, after holding it against the reference."""
     steps = []
-    result = L1CD(tol=tol, **settings).solve(objective, callback=lambda step: steps.append(step))
+    result = L1CD(tol=tol, **settings).solve(objective, callback=steps.append)
     optimum = reference(objective)
     scale = abs(optimum)
     assert result.status is Status.CONVERGED

@@ -179,7 +179,7 @@ class Block:
         return self._with(picked, entries, indptr, indices)
 
     def features(self, picked: AnyArray, *, constant: bool = False, threads: int = 0) -> Block:
-        """The same rows with the picked features only, in increasing order; `constant` ends each with a feature of value 1."""
+        """The same rows with the picked features only, in increasing order; `constant` adds one of value 1."""
         place = np.full(self.n_features, -1, np.int32)
         place[picked] = np.arange(len(picked), dtype=np.int32)
         kept = len(picked) + constant

@@ -1,15 +1,16 @@
-// Coordinate descent on the quadratic model of a prox-Newton step (Friedman, Hastie & Tibshirani 2010; Yuan, Ho & Lin 2012):
+// Coordinate descent on the quadratic model of a prox-Newton step (Friedman, Hastie & Tibshirani 2010; Yuan, Ho & Lin
+// 2012):
 //
 //   min over w, b of  uᵀ dz + ½ Σ h_i dz_i² + λ₁‖w‖₁ + ½ λ₂‖w‖²,   dz = X(w − w₀) + (b − b₀),
 //
 // u and h the slopes and curvatures of the losses at (w₀, b₀). For least squares the model is the problem itself.
 //
-// A free intercept is kept optimal at every moment without touching a row: with Σ u_i = 0 at the start, moving w_j by δ moves
-// the best b by −δ e_j/H, e_j = Σ h_i x_ij and H = Σ h_i. The sum of these moves is one number, and the gradient of feature
-// j is x_jᵀu' + shift · e_j with u' the slopes without the shift.
+// A free intercept is kept optimal at every moment without touching a row: with Σ u_i = 0 at the start, moving w_j by δ
+// moves the best b by −δ e_j/H, e_j = Σ h_i x_ij and H = Σ h_i. The sum of these moves is one number, and the gradient
+// of feature j is x_jᵀu' + shift · e_j with u' the slopes without the shift.
 //
-// The model is walked over either by its columns, at the cost of their entries, or, where rows have few entries and there
-// are few features, by its Gram matrix XᵀHX, at the cost of one row of it.
+// The model is walked over either by its columns, at the cost of their entries, or, where rows have few entries and
+// there are few features, by its Gram matrix XᵀHX, at the cost of one row of it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -56,10 +57,11 @@ struct Penalty {
 // Largest violation in the first and in the last sweep, and what was visited in units of whole sweeps.
 using Descent = std::tuple<double, double, double>;
 
-// A model has: size, work(j), gradient(j), curvature(j), move(j, δ), and product(S, p, out): its Hessian on the features S.
+// A model has: size, work(j), gradient(j), curvature(j), move(j, δ), and product(S, p, out): its Hessian on the
+// features S.
 
-// The exact minimum of the model along w + t·s for t ≥ 0, with `slope` < 0 and `bend` the first two derivatives at 0. Where a
-// weight crosses zero the slope jumps by 2λ₁|s_j|. Returns t and which weight ends at zero (−1: none).
+// The exact minimum of the model along w + t·s for t ≥ 0, with `slope` < 0 and `bend` the first two derivatives at 0.
+// Where a weight crosses zero the slope jumps by 2λ₁|s_j|. Returns t and which weight ends at zero (−1: none).
 std::pair<double, std::ptrdiff_t> search_line(const std::vector<double>& w, const std::vector<double>& s, double slope,
                                               double bend, double l1) {
   std::vector<std::pair<double, std::uint32_t>> crossings;
@@ -77,7 +79,8 @@ std::pair<double, std::ptrdiff_t> search_line(const std::vector<double>& w, cons
 }
 
 // Conjugate gradients over the weights that are not zero, as if their signs were fixed, then the exact minimum along
-// the way: what coordinate descent needs hundreds of sweeps for when features are nearly collinear. Returns the work done.
+// the way: what coordinate descent needs hundreds of sweeps for when features are nearly collinear. Returns the work
+// done.
 template <class Model>
 double polish(Model& model, double* w, const Penalty& penalty) {
   constexpr int kMost = 20;
@@ -200,9 +203,7 @@ struct ColumnModel {
 
   std::size_t work(std::size_t j) const { return columns.count(j); }
   double gradient(std::size_t j) const { return columns.dot(j, u) + shift * moments[j].sum; }
-  double curvature(std::size_t j) const {
-    return moments[j].square - moments[j].sum * moments[j].sum * inverse_total;
-  }
+  double curvature(std::size_t j) const { return moments[j].square - moments[j].sum * moments[j].sum * inverse_total; }
   void move(std::size_t j, double change) {
     columns.axpy(j, change, h, u);
     shift -= change * moments[j].sum * inverse_total;
@@ -256,7 +257,8 @@ void transpose(const CsrRows<Position, Index, Value>& rows, Storage<Value>& out)
   std::vector<std::vector<std::int64_t>> next(parts, std::vector<std::int64_t>(k, 0));
   const auto each_part = [&](auto visit) {
     parallel_for(parts, [&](std::size_t part) {
-      for (std::size_t i = rows.n_rows * part / parts, end = rows.n_rows * (part + 1) / parts; i < end; ++i) visit(part, i);
+      for (std::size_t i = rows.n_rows * part / parts, end = rows.n_rows * (part + 1) / parts; i < end; ++i)
+        visit(part, i);
     });
   };
   each_part([&](std::size_t part, std::size_t i) {
@@ -323,7 +325,8 @@ class Columns {
 
   // Lowers the model over w, from slopes u and curvatures h; (first and last violation, sweeps, move of the intercept).
   std::tuple<double, double, double, double> descend(Vector u, Vector h, Output w, std::tuple<double, double> penalty,
-                                                     double tol, double accuracy, std::size_t most, bool free_intercept) const {
+                                                     double tol, double accuracy, std::size_t most,
+                                                     bool free_intercept) const {
     nb::gil_scoped_release release;
     std::vector<double> slopes(u.data(), u.data() + n_rows_);
     const double total = std::accumulate(h.data(), h.data() + n_rows_, 0.0);
@@ -334,8 +337,9 @@ class Columns {
         for (std::size_t j = task * kColumnsPerTask; j < std::min(n_columns_, (task + 1) * kColumnsPerTask); ++j)
           moments[j] = columns.moments(j, h.data());
       });
-      ColumnModel<decltype(columns)> model{columns,        n_columns_, h.data(), slopes.data(),
-                                           moments.data(), free_intercept && total > 0 ? 1 / total : 0.0, n_rows_};
+      ColumnModel<decltype(columns)> model{columns,       n_columns_,     h.data(),
+                                           slopes.data(), moments.data(), free_intercept && total > 0 ? 1 / total : 0.0,
+                                           n_rows_};
       const auto [first, last, sweeps] =
           beeline::descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
       return std::make_tuple(first, last, sweeps, model.shift);
@@ -367,7 +371,8 @@ void complete_gram(Matrix gram, std::optional<Vector> edge, double corner) {
 }
 
 // Lowers the model over w, given its Gram matrix and its slopes at w; (first and last violation, sweeps).
-Descent descend_gram(Matrix gram, Vector slopes, Output w, std::tuple<double, double> penalty, double tol, double accuracy, std::size_t most) {
+Descent descend_gram(Matrix gram, Vector slopes, Output w, std::tuple<double, double> penalty, double tol,
+                     double accuracy, std::size_t most) {
   nb::gil_scoped_release release;
   std::vector<double> g(slopes.data(), slopes.data() + slopes.size());
   GramModel model{gram.data(), gram.shape(0), g.data()};
@@ -379,10 +384,11 @@ Descent descend_gram(Matrix gram, Vector slopes, Output w, std::tuple<double, do
 void bind_l1_cd(nb::module_& m) {
   nb::class_<Columns>(m, "Columns")
       .def(nb::init<const RowArrays&>(), "rows"_a)
-      .def("descend", &Columns::descend, "slopes"_a, "curvatures"_a, "w"_a.noconvert(), "penalty"_a, "tol"_a, "accuracy"_a, "most"_a,
-           "free_intercept"_a);
+      .def("descend", &Columns::descend, "slopes"_a, "curvatures"_a, "w"_a.noconvert(), "penalty"_a, "tol"_a,
+           "accuracy"_a, "most"_a, "free_intercept"_a);
   m.def("complete_gram", &complete_gram, "gram"_a.noconvert(), "edge"_a.none(), "corner"_a);
-  m.def("descend_gram", &descend_gram, "gram"_a.noconvert(), "slopes"_a, "w"_a.noconvert(), "penalty"_a, "tol"_a, "accuracy"_a, "most"_a);
+  m.def("descend_gram", &descend_gram, "gram"_a.noconvert(), "slopes"_a, "w"_a.noconvert(), "penalty"_a, "tol"_a,
+        "accuracy"_a, "most"_a);
 }
 
 }  // namespace beeline

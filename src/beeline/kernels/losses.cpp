@@ -84,7 +84,8 @@ std::pair<double, double> loss_along(const std::string& name, double parameter, 
 }
 
 // Σ ψ_i(scale · a_i); a row that costs nothing has ψ(0) = 0 and no other feasible a.
-double conjugate_sum(const std::string& name, double parameter, Vector a, double scale, Vector y, Vector c, int threads) {
+double conjugate_sum(const std::string& name, double parameter, Vector a, double scale, Vector y, Vector c,
+                     int threads) {
   nb::gil_scoped_release release;
   const double *as = a.data(), *ys = y.data(), *cs = c.data();
   return with_loss(name, parameter, [&](auto loss) {

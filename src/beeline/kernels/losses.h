@@ -68,9 +68,7 @@ struct SquaredLoss {
     return {0.5 * r * r, r, 1};
   }
 
-  double conjugate(double a, double y, double c) const {
-    return -y * a + a * a / (2 * c);
-  }
+  double conjugate(double a, double y, double c) const { return -y * a + a * a / (2 * c); }
 };
 
 // max(0, |z − y| − ε).
@@ -94,9 +92,7 @@ struct SquaredEpsilonInsensitiveLoss {
     return excess > 0 ? Derivatives{excess * excess, r > 0 ? 2 * excess : -2 * excess, 2} : Derivatives{0, 0, 0};
   }
 
-  double conjugate(double a, double y, double c) const {
-    return -y * a + epsilon * std::fabs(a) + a * a / (4 * c);
-  }
+  double conjugate(double a, double y, double c) const { return -y * a + epsilon * std::fabs(a) + a * a / (4 * c); }
 };
 
 // The hinge with its kink rounded off over a width μ: max over α in [0, 1] of α(1 − yz) − μα²/2.

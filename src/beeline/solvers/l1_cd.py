@@ -28,23 +28,25 @@ _PATIENCE = 3
 class L1CD(Solver):
     """Minimises a smooth loss with L1 or elastic net regularization.
 
-    The problem is J(w, b) = strength·(l1‖w‖₁ + ½ l2‖w‖²) + Σ c_i l(z_i, y_i). At the optimum most weights are zero, and
-    only the features of the others matter. So a working set is kept (Johnson & Guestrin 2015; Massias, Gramfort &
-    Salmon 2018): the features with a weight, and of those without the ones whose gradient exceeds strength·l1 most. Their
-    entries are copied out of the rows, and J is lowered over them by prox-Newton steps (Yuan, Ho & Lin 2012, algorithm 4:
-    a quadratic model, its minimum by coordinate descent, a line search) to a fraction of the worst violation among all
-    features. Then one pass over all rows gives the gradient of every feature: the next working set, and the gap.
+    The problem is J(w, b) = strength·(l1‖w‖₁ + ½ l2‖w‖²) + Σ c_i l(z_i, y_i). At the optimum most weights are zero,
+    and only the features of the others matter. So a working set is kept (Johnson & Guestrin 2015; Massias, Gramfort &
+    Salmon 2018): the features with a weight, and of those without the ones whose gradient exceeds strength·l1 most.
+    Their entries are copied out of the rows, and J is lowered over them by prox-Newton steps (Yuan, Ho & Lin 2012,
+    algorithm 4: a quadratic model, its minimum by coordinate descent, a line search) to a fraction of the worst
+    violation among all features. Then one pass over all rows gives the gradient of every feature: the next working
+    set, and the gap.
 
     The gap is certified: scaling the slopes of the losses until no feature's gradient exceeds strength·l1 makes them
     feasible for the dual problem, whose value is a lower bound of min J. Where l2 > 0 every scale is feasible and the
     better of two is taken. A free intercept is optimal at every point, so that the slopes sum to zero.
 
-    Unlike in newGLMNET the model's free intercept is always optimal, and the model is walked over by its Gram matrix
-    when that is cheaper than by its columns. The matrix is kept while the curvatures have hardly changed.
+    Unlike in newGLMNET the model's free intercept is always optimal; the model is walked over by its Gram matrix when
+    that is cheaper than by its columns, and the matrix is kept while the steps with it win much; and every few sweeps
+    conjugate gradients on the weights that are not zero do what coordinate descent is slow at.
 
-    Cost of an iteration: one pass for the gradient, one to copy the working set out when it has grown, and sweeps that count
-    as the working set's share of the entries. Memory: a copy of the working set's entries, a few vectors of rows and of
-    features.
+    Cost of an iteration: one pass for the gradient, one to copy the working set out when it has grown, and sweeps that
+    count as the working set's share of the entries. Memory: a copy of the working set's entries, a few vectors of rows
+    and of features.
     """
 
     name = "l1_cd"
@@ -105,8 +107,8 @@ def strength_max(objective: Objective) -> float:
 def lower_bound(point: Point) -> float:
     """The dual value at a scaled point: a lower bound of min J; no pass once the point has its gradient.
 
-    D(a) = −Σ ψ_i(a_i) − Ω*(Xᵀa) at a = −scale · slopes. A loss that gives no conjugate must not be negative: then ψ(0) ≤ 0,
-    and ψ is at most the chord from there to ψ(a) = −az − cl at the slope itself.
+    D(a) = −Σ ψ_i(a_i) − Ω*(Xᵀa) at a = −scale · slopes. A loss that gives no conjugate must not be negative: then
+    ψ(0) ≤ 0, and ψ is at most the chord from there to ψ(a) = −az − cl at the slope itself.
     """
     o = point.objective
     l1, l2 = o.strength * o.regularizer.l1, o.strength * o.regularizer.l2
