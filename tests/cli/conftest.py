@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 
 import pytest
+from typer.testing import CliRunner
+
+from beeline.cli.app import app
 
 BEELINE = [sys.executable, "-m", "beeline"]
 
@@ -30,6 +34,20 @@ def beeline(tmp_path):
             timeout=100,
             **options,
         )
+
+    return run
+
+
+@pytest.fixture
+def quickly(tmp_path, monkeypatch):
+    """Run `beeline ARGUMENTS` as `beeline` does, but within this process: for the many ways to be wrong."""
+
+    def run(*arguments, folder=tmp_path):
+        monkeypatch.chdir(folder)
+        before = signal.getsignal(signal.SIGTERM)
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="beeline")
+        signal.signal(signal.SIGTERM, before)
+        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
     return run
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
@@ -26,6 +26,7 @@ def case(seed, n=60, n_classes=3, ties=True):
 seeds = st.integers(0, 10_000)
 
 
+@settings(max_examples=20)
 @given(seeds, st.booleans())
 def test_classification(seed, weighted):
     y, predicted, _, weights, p = case(seed)
@@ -40,6 +41,7 @@ def test_classification(seed, weighted):
     assert ours.log_loss(y, p, c) == pytest.approx(theirs.log_loss(y, p, sample_weight=c, labels=[0, 1, 2]))
 
 
+@settings(max_examples=20)
 @given(seeds, st.booleans(), st.booleans())
 def test_two_classes(seed, weighted, ties):
     y, predicted, z, weights, _ = case(seed, n_classes=2, ties=ties)
@@ -49,6 +51,7 @@ def test_two_classes(seed, weighted, ties):
     assert ours.f1(table, "binary") == pytest.approx(theirs.f1_score(y, predicted, sample_weight=c, zero_division=0))
 
 
+@settings(max_examples=20)
 @given(seeds, st.booleans())
 def test_regression(seed, weighted):
     _, _, z, weights, p = case(seed)

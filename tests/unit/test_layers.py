@@ -12,12 +12,13 @@ SOURCE = Path(__file__).parents[2] / "src" / "beeline"
 # From the ground up; parts of one layer do not know each other.
 LAYERS = [
     {"kernels"},
-    {"data", "losses", "regularizers"},
+    {"data", "losses", "regularizers", "metrics"},
     {"engines"},
     {"objective"},
     {"index", "solvers"},
     {"selection"},
     {"model"},
+    {"fitting"},
     {"estimators"},
     {"report", "cli"},
 ]

@@ -248,6 +248,21 @@ class TestFile:
         with pytest.raises(ModelError, match="cannot be saved"):
             model.save(tmp_path / "m")
 
+    def test_the_same_model_gives_the_same_file(self, tmp_path):
+        model = make((1, 2, 3), recipe=RECIPE, feature_names=["a", "b", "ü", "d"], report=REPORT)
+        model.save(tmp_path / "a")
+        Model.load(tmp_path / "a").save(tmp_path / "b")
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+    def test_other_tools_can_read_it(self, tmp_path):
+        from safetensors.numpy import load_file
+
+        model = make((1, 2, 3), feature_names=["a", "b", "ü", "d"])
+        model.save(tmp_path / "m")
+        tensors = load_file(tmp_path / "m")
+        np.testing.assert_array_equal(tensors["weights"], model.weights)
+        assert tensors["feature_names.json"].tobytes().decode() == '["a", "b", "ü", "d"]'
+
     def test_nothing_is_left_behind(self, tmp_path):
         make().save(tmp_path / "m")
         make().save(tmp_path / "m")

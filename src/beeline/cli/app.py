@@ -8,8 +8,13 @@ import typer
 
 from beeline import __version__
 from beeline.cli.convert import convert
+from beeline.cli.evaluate import evaluate
+from beeline.cli.export import export
 from beeline.cli.help import Command, Group, paragraphs
 from beeline.cli.info import info
+from beeline.cli.inspect import inspect
+from beeline.cli.predict import predict
+from beeline.cli.train import train
 
 __all__ = ["app"]
 
@@ -23,7 +28,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (convert, info):
+for command in (convert, info, train, predict, evaluate, inspect, export):
     app.command(cls=Command, help=paragraphs(command.__doc__))(command)
 
 

@@ -43,6 +43,9 @@ _PANELS = {
     "LIBSVM text": ("zero_based", "n_features", "multilabel", "skip_bad_lines"),
     "Values": ("scale", "dtype", "layout", "allow_nonfinite"),
 }
+# Options of single commands, as Python calls them.
+_OWN = ["memory", "overwrite", "shuffle", "seed", "loss", "C", "regularizer", "l1_ratio", "epsilon", "intercept"]
+_OWN += ["multiclass", "class_weight", "probability", "solver", "tol", "max_passes", "precision"]
 _NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store
 
 
@@ -65,9 +68,8 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def spellings() -> dict[str, str]:
     """How Python's arguments are called on the command line."""
-    own = ("memory", "overwrite", "shuffle", "seed")
     names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
-    return {name: _spelled(name).split("/")[0] for name in (*names, *own)} | {"recipe": "--like"}
+    return {name: _spelled(name).split("/")[0] for name in (*names, *_OWN)} | {"recipe": "--like"}
 
 
 def _spelled(name: str) -> str:

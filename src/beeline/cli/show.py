@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from beeline.cli.drawing import count, number, percent, plain, plain_table, printable, size, standard_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ _FORMATS = {"libsvm": "LIBSVM text", "csv": "CSV", "parquet": "Parquet", "arrow"
 
 def show(facts: Facts) -> None:
     """Print all facts to standard output, one under the other."""
-    with _console() as console:
+    with standard_console() as console:
         _draw(facts, console)
     if "feature_ranges" in facts:
         sys.stdout.write("\n")
@@ -35,8 +35,8 @@ def show(facts: Facts) -> None:
 
 def _draw(facts: Facts, console: Console) -> None:
     name = facts["path"] if isinstance(facts["path"], str) else f"{len(facts['path'])} paths"
-    console.print(f"[bold]{_plain(name)}[/bold]  [dim]{_kind(facts)}[/dim]", highlight=False)
-    table = _table()
+    console.print(f"[bold]{plain(name)}[/bold]  [dim]{_kind(facts)}[/dim]", highlight=False)
+    table = plain_table()
     for key, text in _lines(facts):
         table.add_row(f"[bold cyan]{key}[/]", text)
     console.print(table)
@@ -49,11 +49,11 @@ def show_converted(facts: Facts) -> None:
     """Print one line on a store that was just made."""
     labels = facts["labels"]
     distinct = labels["distinct"] if labels is not None else None
-    parts = [f"{_count(facts['rows'], 'row')} × {_count(facts['features'], 'feature')} ({facts['layout']})"]
-    parts += [_count(len(distinct["values"]), "different label")] if distinct is not None else []
-    parts += [f"{_size(facts['bytes'])} on disk", f"in {facts['seconds']:.1f} s"]
-    with _console() as console:
-        console.print(f"[bold]{_plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
+    parts = [f"{count(facts['rows'], 'row')} × {count(facts['features'], 'feature')} ({facts['layout']})"]
+    parts += [count(len(distinct["values"]), "different label")] if distinct is not None else []
+    parts += [f"{size(facts['bytes'])} on disk", f"in {facts['seconds']:.1f} s"]
+    with standard_console() as console:
+        console.print(f"[bold]{plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
 
 
 def show_skipped(facts: Facts) -> None:
@@ -62,44 +62,10 @@ def show_skipped(facts: Facts) -> None:
 
     bad = facts.get("bad_lines")
     if bad and bad["count"]:
-        print_line("warning", f"{_count(bad['count'], 'bad line')} skipped; the first:", color="33")
-        sys.stderr.writelines(f"  {_printable(example)}\n" for example in bad["examples"])
+        print_line("warning", f"{count(bad['count'], 'bad line')} skipped; the first:", color="33")
+        sys.stderr.writelines(f"  {printable(example)}\n" for example in bad["examples"])
     for column, n in facts.get("unknown_categories", {}).items():
-        print_line("warning", f"column {column!r} has {_count(n, 'value')} that the recipe does not know", color="33")
-
-
-def _size(n_bytes: int) -> str:
-    """Bytes as people write them: 263.1 MB."""
-    value, unit = float(n_bytes), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{n_bytes:,} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
-
-
-def _count(number: int, noun: str) -> str:
-    """A number and its noun: 1 row, 2,000 rows."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
-
-
-@contextmanager
-def _console() -> Iterator[Console]:
-    from rich.console import Console
-
-    if sys.stdout.isatty():
-        yield Console()
-        return
-    # Without a terminal there is no width to fit into: lines are better long than broken, and end with their text.
-    text = io.StringIO()
-    yield Console(file=text, width=10_000)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
-
-
-def _table() -> Table:
-    from rich.table import Table
-
-    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        print_line("warning", f"column {column!r} has {count(n, 'value')} that the recipe does not know", color="33")
 
 
 def _kind(facts: Facts) -> str:
@@ -112,14 +78,14 @@ def _kind(facts: Facts) -> str:
 def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "rows", f"{facts['rows']:,}"
     yield "features", f"{facts['features']:,}  [dim]({facts['layout']}, {facts['dtype']})[/dim]"
-    yield "nonzeros", f"{facts['nonzeros']:,}  [dim]({_percent(facts['density'])} of all entries)[/dim]"
+    yield "nonzeros", f"{facts['nonzeros']:,}  [dim]({percent(facts['density'])} of all entries)[/dim]"
     if facts["values"] is not None:
         yield "values", _range(facts["values"])
     if facts["bytes"] is not None:
-        yield "size", f"{_size(facts['bytes'])} on disk"
+        yield "size", f"{size(facts['bytes'])} on disk"
     yield "labels", _labels(facts["labels"])
     if facts["weights"] is not None:
-        yield "weights", f"{_range(facts['weights'])}, mean {_number(facts['weights']['mean'])}"
+        yield "weights", f"{_range(facts['weights'])}, mean {number(facts['weights']['mean'])}"
     if facts["queries"] is not None:
         yield "queries", f"{facts['queries']:,}"
     if facts["recipe"] is not None:
@@ -127,11 +93,11 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _recipe_lines(recipe: Facts) -> Iterator[tuple[str, str]]:
-    named = [f"{what} {_plain(recipe[what])}" for what in ("label", "weight", "query") if recipe[what] is not None]
+    named = [f"{what} {plain(recipe[what])}" for what in ("label", "weight", "query") if recipe[what] is not None]
     if recipe["columns"] is None:
         yield "recipe", f"features numbered from {recipe['index_base']}"
     else:
-        yield "recipe", ", ".join([_count(len(recipe["columns"]), "column"), *named])
+        yield "recipe", ", ".join([count(len(recipe["columns"]), "column"), *named])
         yield from _column_lines(recipe["columns"])
     yield "scaling", recipe["scaling"]["kind"]
 
@@ -141,7 +107,7 @@ def _labels(labels: Facts | None) -> str:
         return "none"
     if not labels["count"]:
         return "every row has an empty set"
-    spread = f"{_range(labels)}, mean {_number(labels['mean'])}"
+    spread = f"{_range(labels)}, mean {number(labels['mean'])}"
     text = f"more than {_MOST_KNOWN:,} different, {spread}"
     if labels["distinct"] is not None:
         text = f"{len(labels['distinct']['values']):,} different, {_range(labels)}"
@@ -158,15 +124,15 @@ def _classes(facts: Facts) -> Table | None:
     values, counts = labels["distinct"]["values"], labels["distinct"]["counts"]
     if len(values) > _MOST_CLASSES and not names:
         return None
-    table = _table()
+    table = plain_table()
     table.columns.clear()
     for justify in ("left", "right", "right", "left"):
         table.add_column(justify=justify)
     largest = max(counts)
     for value, n in list(zip(values, counts, strict=True))[:_MOST_CLASSES]:
-        label = _plain(names[int(value)]) if names else _number(value)
+        label = plain(names[int(value)]) if names else number(value)
         bar = "█" * max(1, round(_BAR * n / largest))
-        table.add_row(f"[bold cyan]label[/] {label}", f"{n:,}", _percent(n / facts["rows"]), f"[green]{bar}[/]")
+        table.add_row(f"[bold cyan]label[/] {label}", f"{n:,}", percent(n / facts["rows"]), f"[green]{bar}[/]")
     if len(values) > _MOST_CLASSES:
         table.add_row(f"[dim]… and {len(values) - _MOST_CLASSES:,} more[/]")
     return table
@@ -178,17 +144,17 @@ def _column_lines(columns: list[Facts]) -> Iterator[tuple[str, str]]:
         yield "numbers", _some([_number_column(column) for column in numbers], _MOST_NUMBERS)
     others = [column for column in columns if column["kind"] != "numeric"]
     for column in others[:_MOST_CLASSES]:
-        categories = _some([_plain(category) for category in column["categories"]], _MOST_CATEGORIES)
-        yield "categories", f"{_plain(column['name'])}: {categories}"
+        categories = _some([plain(category) for category in column["categories"]], _MOST_CATEGORIES)
+        yield "categories", f"{plain(column['name'])}: {categories}"
     if len(others) > _MOST_CLASSES:
         yield "", f"[dim]… and {len(others) - _MOST_CLASSES:,} more columns of categories[/]"
 
 
 def _number_column(column: Facts) -> str:
-    name = _plain(column["name"])
+    name = plain(column["name"])
     if column["width"] > 1:
         name += f"[dim] × {column['width']:,}[/]"
-    return name if column["fill"] is None else f"{name}[dim] (missing: {_number(column['fill'])})[/]"
+    return name if column["fill"] is None else f"{name}[dim] (missing: {number(column['fill'])})[/]"
 
 
 def _some(names: list[str], most: int) -> str:
@@ -203,32 +169,9 @@ def _feature_lines(ranges: list[Facts]) -> Iterator[str]:
     width = max(7, *(len(feature["feature"]) for feature in ranges[:1000]))
     yield f"{'feature':{width}}  {'min':>12}  {'max':>12}  {'mean':>12}"
     for feature in ranges:
-        figures = "  ".join(f"{_number(feature[name]):>12}" for name in ("min", "max", "mean"))
-        yield f"{_printable(feature['feature']):{width}}  {figures}"
+        figures = "  ".join(f"{number(feature[name]):>12}" for name in ("min", "max", "mean"))
+        yield f"{printable(feature['feature']):{width}}  {figures}"
 
 
 def _range(figures: Facts) -> str:
-    return f"{_number(figures['min'])} … {_number(figures['max'])}"
-
-
-def _number(value: float | str) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
-
-
-def _percent(share: float) -> str:
-    percent = 100 * share
-    return f"{percent:.1f} %" if percent >= 0.1 or percent == 0 else f"{percent:.2g} %"
-
-
-def _plain(text: str) -> str:
-    """Text of the user's data, which must not be taken for markup."""
-    from rich.markup import escape
-
-    return escape(_printable(text))
-
-
-def _printable(text: str) -> str:
-    """Text of the user's data, without what would move the cursor or change colors."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return f"{number(figures['min'])} … {number(figures['max'])}"

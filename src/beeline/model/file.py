@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,18 @@ from beeline.model.atomic import replacing
 from beeline.model.model import Model
 from beeline.model.report import Report
 
-__all__ = ["FORMAT", "VERSION", "load", "save"]
+__all__ = ["FORMAT", "VERSION", "is_model_file", "load", "save"]
 
 FORMAT = "beeline-model"
 VERSION = 1
+_BEGINNING = 100  # bytes within which every model file names its format
+_TYPES = {"float64": "F64", "int64": "I64", "int32": "I32", "uint8": "U8"}
 
 Tensors = dict[str, AnyArray]
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model, under a temporary name first."""
-    from safetensors.numpy import save as to_bytes
-
     tensors = _weights_to_tensors(model.weights) | {"intercepts": np.ascontiguousarray(model.intercepts)}
     if model.platt is not None:
         tensors["platt"] = np.ascontiguousarray(model.platt)
@@ -44,9 +45,32 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     description = json.dumps(_describe(model), ensure_ascii=False, allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "model": description}
     metadata["checksum"] = _checksum(description, tensors)
-    content = to_bytes(tensors, metadata)
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(_header(metadata, tensors))
+        for name in _in_order(tensors):
+            file.write(tensors[name].reshape(-1).view(np.uint8).data)
+
+
+def _header(metadata: dict[str, str], tensors: Tensors) -> bytes:
+    """The header of a safetensors file: its length, then JSON, padded so that tensors are aligned.
+
+    The safetensors package would write it in a random order, and the same model would not give the same file.
+    """
+    record: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in _in_order(tensors):
+        tensor = tensors[name]
+        start, end = end, end + tensor.nbytes
+        shape = list(tensor.shape)
+        record[name] = {"dtype": _TYPES[tensor.dtype.name], "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text
+
+
+def _in_order(tensors: Tensors) -> list[str]:
+    """Tensors of wide numbers first, so that all are aligned."""
+    return sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -72,17 +96,25 @@ def load(path: str | os.PathLike[str]) -> Model:
         raise ModelError(f"{path} needs more memory than there is") from None
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins like a model; it may still be damaged."""
+    try:
+        with Path(path).open("rb") as file:
+            return FORMAT.encode() in file.read(_BEGINNING)
+    except OSError:
+        return False
+
+
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with path.open("rb") as file:
-            start = file.read(1 << 12)
+        path.open("rb").close()  # which says more about a file that cannot be opened
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dictionary
     except SafetensorError as error:
-        if FORMAT.encode() in start:
+        if is_model_file(path):
             raise _corrupt(path) from error
         raise ModelError(f"{path} is not a beeline model") from error
     except OSError as error:

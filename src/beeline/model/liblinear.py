@@ -22,7 +22,7 @@ from beeline.model.atomic import replacing
 from beeline.model.exporting import unscaled
 from beeline.model.model import Link, Model
 
-__all__ = ["read_liblinear", "write_liblinear"]
+__all__ = ["is_liblinear", "read_liblinear", "write_liblinear"]
 
 # What each of LIBLINEAR's solvers minimises: (loss, regularizer, multi-class form).
 _SOLVERS = {
@@ -88,6 +88,15 @@ def _whole_numbers(classes: AnyArray) -> list[int]:
             f"LIBLINEAR's labels are whole numbers, not {classes[0]!r}; number the labels, or export to ONNX instead"
         )
     return [int(label) for label in classes]
+
+
+def is_liblinear(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins like LIBLINEAR's models."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(12) == b"solver_type "
+    except OSError:
+        return False
 
 
 def read_liblinear(path: str | os.PathLike[str]) -> Model:

@@ -234,7 +234,7 @@ class Model:
                     "as `beeline predict` does with raw files"
                 )
 
-    def label_numbers(self, labels: AnyArray, recipe: Recipe | None = None) -> Ints:
+    def label_numbers(self, labels: AnyArray, recipe: Recipe | None = None, first_row: int = 0) -> Ints:
         """The class number of each label of a data set.
 
         Parameters
@@ -243,6 +243,8 @@ class Model:
             One label a row: of the same kind as `classes`, or numbers that the recipe turns into texts.
         recipe
             The data set's own recipe.
+        first_row
+            The number of the first row, for messages.
 
         Raises
         ------
@@ -261,7 +263,7 @@ class Model:
         if np.any(unknown):
             row = int(np.argmax(unknown))
             raise DataError(
-                f"row {row} has the label {names[row]}, which the model has never seen; it knows "
+                f"row {first_row + row} has the label {names[row]}, which the model has never seen; it knows "
                 f"{shortened([str(name) for name in self.classes])}"
             )
         return place.astype(np.int64)

@@ -1,0 +1,58 @@
+"""What `train` decides for the user, and how it says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from beeline.data.labels import LabelSets
+from beeline.exceptions import LabelError, ParameterError
+
+if TYPE_CHECKING:
+    from beeline.data.dataset import Dataset
+    from beeline.fitting.settings import ClassWeight
+
+__all__ = ["choose_loss", "parse_class_weights"]
+
+_FEW, _MOST = 20, 1000
+
+
+def choose_loss(data: Dataset) -> tuple[str, str]:
+    """(the loss for these labels, why).
+
+    Texts name classes. So do whole numbers when there are few different ones: up to 20, or up to one in ten rows and
+    1,000. Everything else is a regression.
+    """
+    labels = data.labels
+    if labels is None:
+        raise LabelError("the data have no labels; name the column that holds them by --label")
+    if isinstance(labels, LabelSets):
+        raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
+    if data.recipe is not None and data.recipe.label_categories is not None:
+        return "logistic", f"labels are {len(data.recipe.label_categories):,} different texts"
+    if not np.all(labels == np.floor(labels)):
+        return "squared", "labels are real numbers; --loss logistic is for classes"
+    distinct = len(np.unique(labels))
+    if distinct <= max(_FEW, min(_MOST, len(labels) // 10)):
+        return "logistic", f"labels are {distinct:,} different whole numbers; --loss squared makes it a regression"
+    return "squared", f"labels are {distinct:,} different numbers; --loss logistic takes them as classes"
+
+
+def parse_class_weights(given: list[str], data: Dataset) -> ClassWeight:
+    """The class weights that were given as LABEL=WEIGHT, or `balanced`."""
+    if not given:
+        return None
+    if given == ["balanced"]:
+        return "balanced"
+    texts = data.recipe is not None and data.recipe.label_categories is not None
+    weights: dict[Any, float] = {}
+    for item in given:
+        label, separator, weight = item.rpartition("=")
+        try:
+            weights[label if texts else float(label)] = float(weight)
+        except ValueError:
+            separator = ""
+        if not separator:
+            raise ParameterError(f"class_weight must be balanced or LABEL=WEIGHT such as 1=2.5, not {item!r}")
+    return weights

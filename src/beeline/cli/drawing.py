@@ -1,0 +1,76 @@
+"""Numbers, texts and tables as people read them."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["count", "number", "percent", "plain", "plain_table", "printable", "size", "standard_console"]
+
+
+def size(n_bytes: int) -> str:
+    """Bytes as people write them: 263.1 MB."""
+    value, unit = float(n_bytes), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{n_bytes:,} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
+
+
+def count(n: int, noun: str) -> str:
+    """A number and its noun: 1 row, 2,000 rows."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "es" if noun.endswith("s") else "s")
+
+
+@contextmanager
+def standard_console() -> Iterator[Console]:
+    """A console on standard output."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        yield Console()
+        return
+    # Without a terminal there is no width to fit into: lines are better long than broken, and end with their text.
+    text = io.StringIO()
+    yield Console(file=text, width=10_000)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
+
+
+def plain_table() -> Table:
+    """A table without lines around its cells."""
+    from rich.table import Table
+
+    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def number(value: float | str) -> str:
+    """A number with as many digits as people read."""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def percent(share: float) -> str:
+    """A share as people write it: 12.3 %."""
+    figure = 100 * share
+    return f"{figure:.1f} %" if figure >= 0.1 or figure == 0 else f"{figure:.2g} %"
+
+
+def plain(text: str) -> str:
+    """Text of the user's data, which must not be taken for markup."""
+    from rich.markup import escape
+
+    return escape(printable(text))
+
+
+def printable(text: str) -> str:
+    """Text of the user's data, without what would move the cursor or change colors."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,65 @@
+"""`beeline evaluate`: how good a model's predictions are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.errors import one_line_errors
+from beeline.cli.progress import progress_bar
+from beeline.cli.reading import with_read_options
+
+if TYPE_CHECKING:
+    from beeline.cli.rows import Walk
+    from beeline.model import Model
+
+__all__ = ["evaluate"]
+
+_MEMORY = 64 << 20
+
+
+@with_read_options
+def evaluate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
+    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    *,
+    reading: dict[str, Any],
+    threads: Threads = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Compare a model's predictions with labels.
+
+    MODEL and DATA are as for beeline predict; DATA has labels. A classifier gets accuracy, F1 (the mean over the
+    classes when there are more than two), the area under the ROC curve for two classes, log loss where it has
+    probabilities, and the confusion table; a regression gets RMSE, MAE and R². Weights of the rows count.
+
+    Example: beeline evaluate income.model test.csv
+    """
+    with one_line_errors(debug):
+        use_threads(threads)
+        from beeline.cli.model_facts import load_model
+        from beeline.cli.rows import Walk
+        from beeline.cli.show_model import show_evaluation
+        from beeline.cli.skipped import show_passed_over
+
+        trained = load_model(model)
+        with progress_bar() as progress:
+            walk = Walk(trained, sources, reading, progress)
+            facts = {"model": model} | _facts(trained, walk)
+        show_passed_over(walk)
+        if json:
+            print_json(facts)
+        else:
+            show_evaluation(facts)
+
+
+def _facts(model: Model, walk: Walk) -> dict[str, Any]:
+    from beeline.cli.evaluating import Answers
+
+    answers = Answers(model)
+    for block in walk.blocks(_MEMORY):
+        answers.add(block, walk.recipe)
+    return answers.facts()

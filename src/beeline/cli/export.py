@@ -1,0 +1,50 @@
+"""`beeline export`: a model for other programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from beeline.cli.common import Debug
+from beeline.cli.errors import one_line_errors
+
+__all__ = ["export"]
+
+Precision = Literal["float32", "float64"]
+
+
+def export(
+    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
+    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    *,
+    to: Annotated[
+        Literal["liblinear", "onnx", "beeline"],
+        typer.Option("--to", metavar="FORMAT", help="liblinear, onnx, or beeline for a model of LIBLINEAR's."),
+    ],
+    precision: Annotated[
+        Precision | None,
+        typer.Option(metavar="TYPE", help="The numbers of an ONNX graph: float32, or float64. Default: float32."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a model for other programs.
+
+    liblinear: a text model for LIBLINEAR's predict. onnx: a graph for any ONNX runtime; needs pip install
+    beeline[onnx]. Learned scaling is folded into the weights, so that both take features as they were before it.
+
+    Example: beeline export income.model income.onnx --to onnx
+    """
+    with one_line_errors(debug):
+        from beeline.cli.model_facts import load_model
+        from beeline.exceptions import ParameterError
+
+        trained = load_model(model)
+        if precision is not None and to != "onnx":
+            raise ParameterError("precision has no meaning but for ONNX; leave it out")
+        if to == "onnx":
+            trained.to_onnx(file, precision or "float32")
+        elif to == "liblinear":
+            trained.to_liblinear(file)
+        else:
+            trained.save(file)

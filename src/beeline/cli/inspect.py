@@ -1,0 +1,39 @@
+"""`beeline inspect`: what a model is and what it looks at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from beeline.cli.common import Debug, Json, print_json
+from beeline.cli.errors import one_line_errors
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
+    *,
+    top: Annotated[int, typer.Option(metavar="N", min=0, help="How many features to show for each class.")] = 10,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show a model: its classes, size, training report, and the features with the largest weights.
+
+    MODEL is a file that beeline train or LIBLINEAR wrote. Weights are those of the features as the model takes them,
+    after scaling.
+
+    Example: beeline inspect income.model --top 20
+    """
+    with one_line_errors(debug):
+        from beeline.cli.model_facts import load_model, model_facts, top_features
+
+        trained = load_model(model)
+        facts = model_facts(trained, model) | {"top": top_features(trained, top)}
+        if json:
+            print_json(facts)
+        else:
+            from beeline.cli.show_model import show_model
+
+            show_model(facts)

@@ -1,0 +1,71 @@
+"""What `train`, `inspect` and `export` say about a model, as one dictionary: printed as it is by --json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from beeline._types import AnyArray
+    from beeline.model import Model
+
+__all__ = ["class_names", "load_model", "model_facts", "top_features"]
+
+Facts = dict[str, Any]
+
+
+def load_model(path: str) -> Model:
+    """The model of a file: beeline's own, or LIBLINEAR's text."""
+    from beeline.model import Model
+    from beeline.model.liblinear import is_liblinear
+
+    return Model.from_liblinear(path) if is_liblinear(path) else Model.load(path)
+
+
+def model_facts(model: Model, path: str | Path) -> Facts:
+    """What there is to say about a model, without its weights."""
+    from beeline.model.liblinear import is_liblinear
+
+    recipe = model.recipe
+    return {
+        "path": str(path),
+        "format": "LIBLINEAR" if is_liblinear(path) else "beeline",
+        "bytes": Path(path).stat().st_size,
+        "kind": model.kind,
+        "loss": model.loss,
+        "loss_settings": model.loss_settings,
+        "classes": None if model.classes is None else class_names(model.classes),
+        "probabilities": None if model.link == "none" else model.link,
+        "features": model.n_features,
+        "outputs": model.n_outputs,
+        "nonzeros": model.nonzeros,
+        "intercepts": model.intercepts.tolist(),
+        "settings": model.settings,
+        "report": None if model.report is None else model.report.to_json(),
+        "columns": None if recipe is None or recipe.columns is None else [column.name for column in recipe.columns],
+        "scaling": None if recipe is None else recipe.scaling.kind,
+        "beeline": model.version,
+    }
+
+
+def class_names(classes: AnyArray) -> list[str]:
+    """The classes as people write them: 1, not 1.0."""
+    return [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in classes.tolist()]
+
+
+def top_features(model: Model, most: int) -> list[Facts]:
+    """The features with the largest weights of each output, largest first."""
+    found = []
+    for output in range(model.n_outputs):
+        weights = model.weights[:, output]
+        size = np.abs(weights)
+        largest = np.argpartition(-size, most)[:most] if most < len(size) else np.arange(len(size))
+        order = largest[np.lexsort((largest, -size[largest]))]
+        features = [
+            {"feature": model.feature_name(int(j)), "weight": float(weights[j])} for j in order if weights[j] != 0
+        ]
+        name = "value" if model.classes is None else class_names(model.classes)[1 if model.n_outputs == 1 else output]
+        found.append({"output": name, "intercept": float(model.intercepts[output]), "features": features})
+    return found

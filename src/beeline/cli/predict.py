@@ -1,0 +1,114 @@
+"""`beeline predict`: a model's answers for new rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from beeline.cli.common import Debug, Threads, use_threads
+from beeline.cli.errors import one_line_errors
+from beeline.cli.progress import progress_bar
+from beeline.cli.reading import with_read_options
+
+if TYPE_CHECKING:
+    from beeline._types import Floats
+    from beeline.model import Model
+
+__all__ = ["predict"]
+
+_MEMORY = 64 << 20
+
+
+@with_read_options
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
+    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    *,
+    reading: dict[str, Any],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output.")
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write CSV with the class and the probability of every class.")
+    ] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Write CSV with the class and the scores it is decided by.")
+    ] = False,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Predict the class or the value of every row.
+
+    MODEL is a file that beeline train or LIBLINEAR wrote. DATA is a store or raw files, which are read by the model's
+    own recipe: same columns, categories and scaling. Prints one prediction a line, in the order of the rows, however
+    many there are.
+
+    Example: beeline predict income.model new.csv -o answers.txt
+    """
+    with one_line_errors(debug):
+        use_threads(threads)
+        from beeline.cli.model_facts import load_model
+        from beeline.cli.rows import Walk
+        from beeline.cli.skipped import show_passed_over
+
+        trained = load_model(model)
+        header, form = _form(trained, probabilities, scores)
+        with progress_bar() as progress, _target(output) as file:
+            walk = Walk(trained, sources, reading, progress)
+            file.write(header)
+            for block in walk.blocks(_MEMORY):
+                file.write(form(trained.scores(block)))
+        show_passed_over(walk)
+
+
+def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callable[[Floats], str]]:
+    """(the header line, how the scores of some rows become lines)."""
+    from beeline.cli.model_facts import class_names
+    from beeline.exceptions import ParameterError
+
+    if probabilities and scores:
+        raise ParameterError("give --probabilities or --scores, not both")
+    if model.classes is None:
+        if probabilities or scores:
+            raise ParameterError("the model is a regression, which has neither classes nor probabilities")
+        return "", lambda z: "".join(f"{value!r}\n" for value in z[:, 0].tolist())
+    names = [_quoted(name) for name in class_names(model.classes)]
+    if not (probabilities or scores):
+        return "", lambda z: "".join(f"{names[k]}\n" for k in model.class_numbers(z).tolist())
+    if probabilities and not model.has_probabilities:
+        raise ParameterError(
+            f"the loss {model.loss!r} gives scores, not probabilities; train with --probability to have them calibrated"
+        )
+    columns = names[1:] if scores and model.n_outputs == 1 else names
+
+    def lines(z: Floats) -> str:
+        figures = z if scores else model.probabilities(z)
+        rows = zip(model.class_numbers(z).tolist(), figures.tolist(), strict=True)
+        return "".join(f"{names[k]},{','.join(map(repr, row))}\n" for k, row in rows)
+
+    return f"label,{','.join(columns)}\n", lines
+
+
+def _quoted(text: str) -> str:
+    """A field of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([text])
+    return line.getvalue()
+
+
+@contextmanager
+def _target(output: str | None) -> Iterator[TextIO]:
+    """Standard output, or a file that appears under its name only when it is complete."""
+    if output is None:
+        yield sys.stdout
+        return
+    from beeline.model.atomic import replacing
+
+    with replacing(output) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        yield file

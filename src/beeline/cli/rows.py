@@ -1,0 +1,192 @@
+"""Rows for the commands that train and use models: from any source or store, by a model's recipe where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from beeline.data.block import Block, concatenate
+from beeline.data.convert import convert, is_store, open_reader, open_store
+from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.files import find_files
+from beeline.data.options import ReadOptions
+from beeline.data.reader import RestartReading
+from beeline.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from beeline.data.reader import Progress, Reader
+    from beeline.data.recipe import Recipe
+    from beeline.model import Model
+
+__all__ = ["Walk", "available_memory", "rows_to_learn"]
+
+# How many bytes of rows a byte of a source becomes, at most: short tokens of text, and what compresses well.
+_PLAIN, _PACKED = 4, 16
+_PIECE = 64 << 20
+
+
+@contextmanager
+def rows_to_learn(
+    paths: list[str], reading: dict[str, Any], memory: int, output: Path, progress: Progress | None
+) -> Iterator[Dataset]:
+    """A data set with all rows: in memory if they fit, otherwise on disk in a store.
+
+    Parameters
+    ----------
+    paths, reading
+        A store, or a source and the options to read it by.
+    memory
+        Bytes that rows may take.
+    output
+        The file that is going to be written; where rows do not fit, they are kept beside it until the end.
+    """
+    if _one_store(paths):
+        ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
+        yield _loaded(open_store(paths[0]), memory)
+        return
+    options = ReadOptions(**reading)
+    if _expected_bytes(paths) <= memory:
+        reader = open_reader(paths, options, progress)
+        yield reader.read()
+        return
+    scratch = output.parent / f".{output.name}.rows-{os.getpid()}"
+    try:
+        budget = min(memory, 512 << 20)
+        yield _loaded(convert(paths, scratch, memory=budget, progress=progress, **reading), memory)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _loaded(store: Any, memory: int) -> Dataset:  # noqa: ANN401
+    """The store's rows in memory where they fit: every pass over them is faster there."""
+    if store.nbytes > memory:
+        return store  # type: ignore[no-any-return]
+    return ArrayDataset(concatenate(list(store.blocks(_PIECE))), store.recipe)
+
+
+def _one_store(paths: list[str]) -> bool:
+    return len(paths) == 1 and is_store(paths[0])
+
+
+def _expected_bytes(paths: list[str]) -> float:
+    total = 0.0
+    for file in find_files(paths):
+        packed = file.compression != "none" or file.name.endswith((".parquet", ".npz"))
+        total += float("inf") if file.size is None else file.size * (_PACKED if packed else _PLAIN)
+    return total
+
+
+class Walk:
+    """One walk over the rows of a source or store, as a model takes them.
+
+    Raw files are read by the model's recipe. Features of LIBSVM text that the model has never seen are passed over
+    and counted in `strange_entries`: they have no weight.
+    """
+
+    def __init__(self, model: Model, paths: list[str], reading: dict[str, Any], progress: Progress | None) -> None:
+        self.model, self.strange_entries = model, 0
+        self._store, self._reader = None, None
+        options = ReadOptions(**reading)
+        if _one_store(paths):
+            options.refuse(reading, "a store, which is read as it is")
+            self._store = open_store(paths[0])
+            model.check_recipe(self._store.recipe)
+        else:
+            self._reader = open_reader(paths, _by_recipe(options, model.recipe, paths), progress)
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the labels of the rows are to be understood."""
+        return self._store.recipe if self._reader is None and self._store is not None else self._source.recipe
+
+    @property
+    def reader(self) -> Reader | None:
+        """The reader of a source, None for a store."""
+        return self._reader
+
+    @property
+    def _source(self) -> Reader:
+        assert self._reader is not None
+        return self._reader
+
+    def blocks(self, memory: int) -> Iterator[Block]:
+        """All rows in order, in about `memory` bytes at a time.
+
+        A guess about a source may prove wrong after rows were given away; then `ParameterError` says what to say.
+        """
+        if self._store is not None:
+            yield from self._store.blocks(memory)
+            return
+        self._source.prepare(memory)
+        given_away = False
+        while True:
+            try:
+                for block in self._source.blocks(memory):
+                    given_away = True
+                    yield self._known(block)
+                return
+            except RestartReading:
+                if given_away:
+                    raise ParameterError(
+                        "the first rows gave a wrong idea of this file; say zero_based= or multilabel= as it is"
+                    ) from None
+
+    def _known(self, block: Block) -> Block:
+        """The block without features beyond the model's."""
+        if block.indptr is None or block.indices is None or block.n_features <= self.model.n_features:
+            return block
+        start, stop = int(block.indptr[0]), int(block.indptr[-1])
+        known = block.indices[start:stop] < self.model.n_features
+        self.strange_entries += int(len(known) - np.count_nonzero(known))
+        before = np.zeros(stop - start + 1, np.int64)
+        np.cumsum(known, out=before[1:])
+        return replace(
+            block,
+            n_features=self.model.n_features,
+            indptr=before[block.indptr - start],
+            indices=block.indices[start:stop][known],
+            values=block.values[start:stop][known],
+        )
+
+
+def _by_recipe(options: ReadOptions, recipe: Recipe | None, paths: list[str]) -> ReadOptions:
+    """The options with the model's recipe; numbered features that are not scaled may go beyond it."""
+    if recipe is None:
+        return options
+    from beeline.data.files import detect_format
+
+    kind = options.format if options.format != "auto" else detect_format(find_files(paths)[0])
+    if kind == "libsvm" and recipe.columns is None and recipe.scaling.kind == "none":
+        if options.scale != "none":
+            raise ParameterError(f"scale={options.scale!r} has no meaning here: the model was trained without scaling")
+        if options.zero_based is None:
+            return replace(options, zero_based=recipe.index_base == 0)
+        return options
+    return replace(options, recipe=recipe)
+
+
+def available_memory() -> int:
+    """Bytes of memory that this process may still take, as far as the system tells."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            free = int(line.split()[1]) << 10
+    limits = [line for line in _lines("/sys/fs/cgroup/memory.max") if line.strip().isdecimal()]
+    used = [line for line in _lines("/sys/fs/cgroup/memory.current") if line.strip().isdecimal()]
+    if limits and used:
+        free = min(free, int(limits[0]) - int(used[0]))
+    return max(free, 64 << 20)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []

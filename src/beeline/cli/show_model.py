@@ -1,0 +1,125 @@
+"""Drawing what is known about a model and about its predictions, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from beeline.cli.drawing import count, number, percent, plain, plain_table, size, standard_console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["show_evaluation", "show_model", "show_trained"]
+
+Facts = dict[str, Any]
+
+_MOST_CLASSES = 20
+_MOST_IN_TABLE = 12  # classes, beyond which a confusion table does not fit a screen
+_BAR = 16
+
+
+def show_trained(facts: Facts) -> None:
+    """Print what a training gave, in two or three lines."""
+    report = facts["report"]
+    parts = [_loss(facts), *([] if facts["classes"] is None else [_classes(facts)])]
+    parts += [count(facts["features"], "feature"), count(report["n_rows"], "row"), size(facts["bytes"])]
+    with standard_console() as out:
+        out.print(f"[bold]{plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
+        out.print(f"{report['solver']}: {plain(report['sentence'])}, in {report['seconds']:.2f} s", highlight=False)
+        if facts.get("loss_chosen_because"):
+            out.print(f"[dim]the loss was chosen because {plain(facts['loss_chosen_because'])}[/]", highlight=False)
+
+
+def show_model(facts: Facts) -> None:
+    """Print all facts about a model, and its largest weights."""
+    with standard_console() as out:
+        out.print(
+            f"[bold]{plain(facts['path'])}[/]  [dim]{facts['format']} model, {size(facts['bytes'])}[/]", highlight=False
+        )
+        lines = plain_table()
+        for key, text in _lines(facts):
+            lines.add_row(f"[bold cyan]{key}[/]", text)
+        out.print(lines)
+        for output in facts["top"][:_MOST_CLASSES]:
+            out.print()
+            out.print(_weights(output, facts["kind"]))
+        if len(facts["top"]) > _MOST_CLASSES:
+            out.print(f"[dim]… and {len(facts['top']) - _MOST_CLASSES:,} more classes; --json shows all[/]")
+
+
+def show_evaluation(facts: Facts) -> None:
+    """Print how good predictions are."""
+    with standard_console() as out:
+        out.print(f"[bold]{plain(facts['model'])}[/] on {count(facts['rows'], 'row')}", highlight=False)
+        lines = plain_table()
+        for name, value in facts["measures"].items():
+            lines.add_row(f"[bold cyan]{name.replace('_', ' ')}[/]", "undefined" if value is None else f"{value:.6g}")
+        out.print(lines)
+        if facts["confusion"] is not None:
+            out.print()
+            out.print(_confusion(facts["classes"], facts["confusion"]))
+
+
+def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
+    yield "predicts", _classes(facts) if facts["classes"] is not None else "a number"
+    yield "loss", _loss(facts)
+    yield "features", f"{facts['features']:,}"
+    share = facts["nonzeros"] / max(1, facts["features"] * facts["outputs"])
+    yield "weights", f"{facts['nonzeros']:,} not zero  [dim]({percent(share)})[/]"
+    yield "probabilities", facts["probabilities"] or "none"
+    if facts["columns"] is not None:
+        yield "columns", count(len(facts["columns"]), "column")
+    if facts["scaling"] is not None:
+        yield "scaling", facts["scaling"]
+    if facts["settings"]:
+        yield "settings", ", ".join(f"{name} {plain(str(value))}" for name, value in facts["settings"].items())
+    if facts["report"] is not None:
+        report = facts["report"]
+        yield "training", f"{report['solver']}: {plain(report['sentence'])}"
+        yield (
+            "",
+            f"{count(report['n_rows'], 'row')}, objective {number(report['objective'])}, {report['seconds']:.2f} s",
+        )
+    if facts["format"] == "beeline":
+        yield "made by", f"beeline {plain(facts['beeline'])}"
+
+
+def _loss(facts: Facts) -> str:
+    settings = ", ".join(f"{name} {number(value)}" for name, value in facts["loss_settings"].items())
+    return f"{facts['loss']} ({settings})" if settings else str(facts["loss"])
+
+
+def _classes(facts: Facts) -> str:
+    names = facts["classes"]
+    if len(names) == 2:
+        return f"classes {plain(names[0])} and {plain(names[1])}"
+    form = facts["settings"].get("multiclass")
+    return f"{len(names):,} classes" + (f" ({form})" if form else "")
+
+
+def _weights(output: Facts, kind: str) -> Table:
+    shown = plain_table()
+    heading = "largest weights" if kind == "regression" else f"largest weights for {plain(output['output'])}"
+    shown.add_row(f"[bold]{heading}[/]", "", f"[dim]intercept {number(output['intercept'])}[/]")
+    largest = max((abs(feature["weight"]) for feature in output["features"]), default=1.0)
+    for feature in output["features"]:
+        weight = feature["weight"]
+        bar = "█" * max(1, round(_BAR * abs(weight) / largest))
+        shown.add_row(
+            f"  {plain(feature['feature'])}", f"{weight:+.4g}", f"[{'green' if weight > 0 else 'red'}]{bar}[/]"
+        )
+    if not output["features"]:
+        shown.add_row("  [dim]every weight is zero[/]")
+    return shown
+
+
+def _confusion(classes: list[str], cells: list[list[float]]) -> Table | str:
+    if len(classes) > _MOST_IN_TABLE:
+        return f"[dim]a confusion table of {len(classes):,} classes is too wide; --json shows it[/]"
+    shown = plain_table()
+    shown.add_row("[bold]label[/]", *(f"[bold cyan]as {plain(name)}[/]" for name in classes))
+    for i, (name, row) in enumerate(zip(classes, cells, strict=True)):
+        marked = [f"[green]{number(cell)}[/]" if i == j else number(cell) for j, cell in enumerate(row)]
+        shown.add_row(f"[bold cyan]{plain(name)}[/]", *marked)
+    return shown

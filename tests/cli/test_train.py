@@ -1,0 +1,266 @@
+"""`beeline train`, run for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from beeline import LogisticRegression, Model
+from beeline.cli import train as command
+from beeline.fitting.settings import Multiclass
+from beeline.losses import LOSSES
+from beeline.objective import Intercept
+from beeline.regularizers import REGULARIZERS
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def svm_rows(tmp_path):
+    """Two classes in LIBSVM text."""
+    X = RNG.standard_normal((80, 4))
+    y = np.where(X[:, 0] + 0.3 * RNG.standard_normal(80) > 0, 1, -1)
+    lines = [
+        f"{label} " + " ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(x)) for label, x in zip(y, X, strict=True)
+    ]
+    path = tmp_path / "rows.svm"
+    path.write_text("\n".join(lines) + "\n")
+    return path, X, y
+
+
+@pytest.fixture
+def houses(tmp_path):
+    """A table with a number to predict, a category and weights."""
+    path = tmp_path / "houses.csv"
+    rows = [f"{20 + i},{'town' if i % 3 else 'land'},{1000.5 + 37.25 * i + 500 * (i % 3 > 0)},1" for i in range(60)]
+    path.write_text("\n".join(["area,place,price,w", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A table with text labels."""
+    path = tmp_path / "pets.csv"
+    kinds = ["cat", "dog", "bird"]
+    rows = [f"{i % 3 * 2 + (i % 7) / 10},{'red' if i % 2 else 'blue'},{kinds[i % 3]}" for i in range(60)]
+    path.write_text("\n".join(["size,color,kind", *rows]) + "\n")
+    return path
+
+
+def done_well(done):
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_text_to_model(beeline, tmp_path, svm_rows):
+    path, X, y = svm_rows
+    out = done_well(beeline("train", path, "-o", "m", "--tol", "1e-8"))
+    assert out.startswith("m: logistic, classes -1 and 1, 4 features, 80 rows, ")
+    assert "% above the optimum" in out
+    assert "the loss was chosen because labels are 2 different whole numbers; --loss squared" in out
+    model = Model.load(tmp_path / "m")
+    direct = LogisticRegression(tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.weights.T, direct.coef_, rtol=1e-6)
+    assert model.recipe is not None
+
+
+def test_json(quickly, svm_rows):
+    facts = json.loads(done_well(quickly("train", svm_rows[0], "-o", "m", "--loss", "hinge", "--json")))
+    assert facts["loss"] == "hinge"
+    assert facts["classes"] == ["-1", "1"]
+    assert facts["loss_chosen_because"] is None
+    assert facts["report"]["status"] == "converged"
+    assert facts["report"]["n_rows"] == 80
+
+
+def test_real_labels_make_a_regression(quickly, tmp_path, houses):
+    out = done_well(quickly("train", houses, "-o", "m", "--label", "price", "--weight", "w"))
+    assert "because labels are real numbers" in out
+    model = Model.load(tmp_path / "m")
+    assert (model.kind, model.loss) == ("regression", "squared")
+    assert model.feature_names == ["area", "place=land", "place=town"]
+
+
+def test_text_labels_are_classes(quickly, tmp_path, pets):
+    out = done_well(quickly("train", pets, "-o", "m", "--label", "kind", "--scale", "standard"))
+    assert "because labels are 3 different texts" in out
+    assert Model.load(tmp_path / "m").classes.tolist() == ["bird", "cat", "dog"]
+
+
+def test_every_option_reaches_the_model(quickly, tmp_path, pets):
+    options = ["--loss", "squared_hinge", "--C", "0.5", "--regularizer", "l2", "--intercept", "regularized"]
+    options += ["--multiclass", "ovr", "--class-weight", "cat=2", "--class-weight", "dog=0.5", "--probability"]
+    options += ["--solver", "auto", "--tol", "1e-3", "--max-passes", "500", "--seed", "7", "--threads", "1"]
+    done_well(quickly("train", pets, "-o", "m", "--label", "kind", *options))
+    model = Model.load(tmp_path / "m")
+    assert model.settings == {
+        "regularizer": "l2",
+        "C": 0.5,
+        "class_weight": {"cat": 2.0, "dog": 0.5},
+        "intercept": "regularized",
+        "multiclass": "ovr",
+        "solver": "auto",
+        "tol": 1e-3,
+        "max_passes": 500.0,
+        "seed": 7,
+        "probability": True,
+    }
+    assert model.link == "platt"
+
+
+def test_balanced(quickly, tmp_path, svm_rows):
+    done_well(quickly("train", svm_rows[0], "-o", "m", "--class-weight", "balanced"))
+    assert Model.load(tmp_path / "m").settings["class_weight"] == "balanced"
+
+
+def test_epsilon(quickly, tmp_path, houses):
+    options = ["--label", "price", "--weight", "w", "--loss", "squared_epsilon_insensitive", "--epsilon", "5"]
+    done_well(quickly("train", houses, "-o", "m", *options))
+    assert Model.load(tmp_path / "m").loss_settings == {"epsilon": 5.0}
+
+
+def test_a_store_and_rows_beyond_memory_give_the_same_model(quickly, tmp_path, svm_rows):
+    done_well(quickly("train", svm_rows[0], "-o", "a", "--tol", "1e-8"))
+    done_well(quickly("train", svm_rows[0], "-o", "b", "--tol", "1e-8", "--memory", "1K"))
+    done_well(quickly("convert", svm_rows[0], "rows.store"))
+    done_well(quickly("train", "rows.store", "-o", "c", "--tol", "1e-8"))
+    done_well(quickly("train", "rows.store", "-o", "d", "--tol", "1e-8", "--memory", "1K"))
+    first = Model.load(tmp_path / "a")
+    for name in "bcd":
+        other = Model.load(tmp_path / name)
+        np.testing.assert_allclose(other.weights, first.weights, rtol=1e-6)
+        assert other.recipe == first.recipe
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "c", "d", "rows.store", "rows.svm"}
+
+
+def test_the_same_model_for_any_number_of_threads(beeline, tmp_path, svm_rows):
+    for n in (1, 3):
+        done_well(beeline("train", svm_rows[0], "-o", f"m{n}", "--threads", n, "--loss", "hinge"))
+    one, three = Model.load(tmp_path / "m1"), Model.load(tmp_path / "m3")
+    np.testing.assert_array_equal(one.weights, three.weights)
+
+
+def test_the_pass_limit_warns(quickly, tmp_path, svm_rows):
+    done = quickly("train", svm_rows[0], "-o", "m", "--tol", "1e-14", "--max-passes", "2")
+    assert done.returncode == 0
+    assert done.stderr.startswith("beeline: warning: ")
+    assert "above the optimum; raise" in done.stderr
+    assert Model.load(tmp_path / "m").report.status == "limit"
+
+
+def one_line(done, code):
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("beeline: error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--C", "0"), "--C must be positive"),
+        (("--tol", "-1"), "--tol must be positive"),
+        (("--l1-ratio", "0.5"), "--l1-ratio has no meaning without"),
+        (("--epsilon", "0.5"), "--epsilon has no meaning without"),
+        (("--regularizer", "elastic_net", "--l1-ratio", "2"), "--l1-ratio must lie between"),
+        (("--solver", "magic"), "there is no solver 'magic'"),
+        (("--class-weight", "much"), "LABEL=WEIGHT"),
+        (("--class-weight", "9=2"), "class 9.0, which is not among the labels: -1.0, 1.0"),
+        (("--loss", "squared", "--class-weight", "1=2"), "--class-weight has no meaning for a regression"),
+        (("--loss", "squared", "--probability"), "--probability has no meaning for a regression"),
+        (("--memory", "lots"), "'lots' is not a size"),
+        (("-o", "."), "is a folder"),
+        (("-o", "rows.svm"), "is there already and is not a model"),
+    ],
+)
+def test_options_that_make_no_sense(quickly, svm_rows, options, words):
+    assert words in one_line(quickly("train", svm_rows[0], "-o", "m", *options), 2)
+
+
+def test_failures_are_found_before_the_data_are_read(quickly, tmp_path):
+    assert "there is no folder" in one_line(quickly("train", "nowhere.svm", "-o", "no/such/m"), 1)
+    assert "nowhere.svm: no such file" in one_line(quickly("train", "nowhere.svm", "-o", "m"), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("1 1:1\n1 2:1\n", (), "only one class, 1.0"),
+        ("1,2 1:1\n1 2:1\n", (), "sets of labels"),
+        ("1.5 1:1\n2 2:1\n", ("--loss", "hinge"), "row 0 has the label 1.5, which names no class"),
+    ],
+)
+def test_labels_that_do_not_fit(quickly, tmp_path, text, options, words):
+    (tmp_path / "x.svm").write_text(text)
+    assert words in one_line(quickly("train", "x.svm", "-o", "m", *options), 1)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_table_without_a_label(quickly, houses):
+    assert "by --label" in one_line(quickly("train", houses, "-o", "m"), 1)
+
+
+def test_options_of_a_source_are_refused_for_a_store(quickly, svm_rows):
+    done_well(quickly("convert", svm_rows[0], "rows.store"))
+    assert "--scale has no meaning for a store" in one_line(
+        quickly("train", "rows.store", "-o", "m", "--scale", "maxabs"), 2
+    )
+
+
+INTERRUPTED = """
+import os, signal, sys
+import beeline.cli.training_line as line
+from contextlib import contextmanager
+
+@contextmanager
+def training_line():
+    def callback(step):
+        if {condition}:
+            os.kill(os.getpid(), signal.SIGINT)
+    yield callback
+
+line.training_line = training_line
+from beeline.cli import main
+sys.argv = ["beeline", "train", "rows.svm", "-o", "m", "--tol", "1e-13"]
+main()
+"""
+
+
+def test_ctrl_c_saves_the_best_so_far(tmp_path, svm_rows):
+    code = INTERRUPTED.format(condition="step.passes > 2")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "beeline: interrupted: the best model so far was saved as m\n"
+    assert "was interrupted after" in done.stdout
+    assert Model.load(tmp_path / "m").report.status == "interrupted"
+
+
+def test_progress_on_a_terminal(terminal, svm_rows):
+    done = terminal("train", svm_rows[0], "-o", "m")
+    assert done.returncode == 0
+    assert "training  pass " in done.screen
+    assert "objective" in done.screen
+    assert "gap" in done.screen
+
+
+def test_help_names_what_the_registries_have():
+    assert set(get_args(command.LossName)) == set(LOSSES)
+    assert set(get_args(command.RegularizerName)) == set(REGULARIZERS)
+    assert set(get_args(command.InterceptKind)) == set(get_args(Intercept))
+    assert set(get_args(command.MulticlassForm)) == set(get_args(Multiclass))
+
+
+def test_training_does_not_load_scikit_learn(tmp_path, svm_rows):
+    code = "import sys; from beeline.cli import main\nsys.argv = ['beeline', 'train', 'rows.svm', '-o', 'm']\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass\n"
+    code += "print(sorted({'sklearn', 'pandas', 'onnx'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert os.path.exists(tmp_path / "m")  # noqa: PTH110
