@@ -258,3 +258,11 @@ def test_streaming_holds_no_more_than_it_may(tmp_path):
     sizes = [block.nbytes for block in reader.blocks(memory)]
     assert max(sizes) <= memory // 4
     assert sum(sizes) == 20_000 * 501 * 8
+
+
+@pytest.mark.parametrize("ignore", [("x",), ["x"], "x"])
+def test_columns_may_be_named_by_a_list_or_alone(ignore):
+    frame = pa.table({"x": [1.0, 2.0], "y": [3.0, 4.0]})
+    data = from_frame(frame, ReadOptions(ignore=ignore))
+    assert data.feature_names == ["y"]
+    assert from_frame(frame, ReadOptions(recipe=data.recipe)).feature_names == ["y"]

@@ -91,6 +91,9 @@ class ReadOptions:
     recipe: Recipe | None = None
 
     def __post_init__(self) -> None:
+        for name in ("ignore", "text"):
+            columns = getattr(self, name)
+            object.__setattr__(self, name, (columns,) if isinstance(columns, str) else tuple(columns))
         for name, choices in _CHOICES.items():
             value, allowed = getattr(self, name), get_args(choices)
             if value not in allowed:
