@@ -262,7 +262,7 @@ class Point:
             here = float(point.theta[-1])
             low, high = (here, high) if slope < 0 else (low, here)
             curvature = sum(float(h.sum()) for h in point.curvatures)
-            step = -slope / curvature if curvature > 0 else -np.sign(slope)
+            step = -slope / curvature if curvature > 0 else -np.sign(slope) * max(1, abs(here))
             if not low < here + step < high:
                 step = 0.5 * (low + high) - here if np.isfinite(low + high) else np.sign(step) * max(1, abs(here))
             if here + step == here:
