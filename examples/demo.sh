@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The demo: real rows are converted to a store, looked at, and used from Python. Run it by `make demo`.
+# The demo: real rows are converted to a store, looked at, learned from, and used from Python. Run it by `make demo`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p out
-rm -rf out/train.store out/test.store
+rm -rf out/train.store out/test.store out/forest.model
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() {
@@ -11,17 +11,36 @@ run() {
   "$@"
 }
 [ -t 1 ] || { say() { printf '\n%s\n' "$*"; }; run() { printf '$ %s\n' "$*"; "$@"; }; }
+train=examples/data/covtype-train.csv.gz test=examples/data/covtype-test.csv.gz
 
 say "1. Convert 4,000 patches of forest, each with 54 measurements, to a store; scale every feature to 0 … 1."
-run beeline convert examples/data/covtype-train.csv.gz out/train.store --label Cover_Type --scale minmax
+run beeline convert $train out/train.store --label Cover_Type --scale minmax
 
 say "2. Convert 1,001 held-out patches by the same recipe: same columns, same scaling."
-run beeline convert examples/data/covtype-test.csv.gz out/test.store --like out/train.store
+run beeline convert $test out/test.store --like out/train.store
 
 say "3. Look at what is there."
 run beeline info out/train.store
 
-say "4. Use the stores from Python (examples/use_store.py)."
+say "4. Train a model that tells the seven kinds of forest apart."
+run beeline train out/train.store -o out/forest.model --C 10
+
+say "5. Evaluate it on the held-out rows: on the raw file, which the model's own recipe makes into features."
+run beeline evaluate out/forest.model $test
+
+say "6. Inspect what it looks at."
+run beeline inspect out/forest.model --top 3
+
+say "7. Use the stores from Python (examples/use_store.py)."
 run python examples/use_store.py out/train.store out/test.store
 
-say "The stores are in out/. Next: beeline convert --help, or docs/guide-data.md."
+say "8. Compare classifiers (examples/classify.py)."
+run python examples/classify.py out/train.store out/test.store
+
+say "9. Compare regressions on the raw table (examples/regress.py)."
+run python examples/regress.py $train $test
+
+say "10. Train with a loss of your own (examples/own_loss.py)."
+run python examples/own_loss.py $train $test
+
+say "Stores and model are in out/. Next: beeline train --help, docs/guide-data.md, docs/guide-training.md."

@@ -97,11 +97,14 @@ def _signature(thing: Any) -> str:
 
 def _members(cls: type) -> Iterator[str]:
     lines = []
-    for name, member in inspect.getmembers_static(cls):
+    for name, found in inspect.getmembers_static(cls):
+        member = getattr(found, "fn", found)  # a method that scikit-learn shows only where it has a meaning
         kinds = (property, staticmethod, classmethod, FunctionType)
         if name.startswith("_") or not isinstance(member, kinds):
             continue
         function = getattr(member, "__func__", member)
+        if getattr(function, "__module__", "beeline").startswith("sklearn"):
+            continue
         call = (
             "" if isinstance(member, property) else _signature(function).replace("(self, ", "(").replace("(self)", "()")
         )
@@ -119,6 +122,9 @@ def _markdown(docstring: str) -> str:
     blocks = re.split(r"^(\w[\w ]*)\n-{3,}\n", docstring, flags=re.MULTILINE)
     out.append(blocks[0].strip())
     for title, body in zip(blocks[1::2], blocks[2::2], strict=True):
+        if title == "Examples":
+            out.append(f"**{title}**\n\n```text\n{body.strip()}\n```")
+            continue
         entries = re.findall(r"^(\S.*)\n((?:(?:[ ]{4}.*)?\n?)+)", body + "\n", flags=re.MULTILINE)
         lines = [f"- `{name.strip()}`: {' '.join(text.split())}" for name, text in entries]
         out.append(f"**{title}**\n\n" + "\n".join(lines))

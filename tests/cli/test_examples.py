@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,18 @@ def test_the_demo_tells_what_it_did(demo):
     assert "out/train.store: 4,000 rows × 54 features" in done.stdout
     assert "out/test.store: 1,001 rows × 54 features" in done.stdout
     assert "label 2  1,950  48.8 %" in done.stdout
-    assert sorted(p.name for p in (folder / "out").iterdir()) == ["test.store", "train.store"]
+    assert sorted(p.name for p in (folder / "out").iterdir()) == ["forest.model", "test.store", "train.store"]
+
+
+def test_the_demo_trains_a_good_model(demo):
+    out = demo[1].stdout
+    accuracy = float(re.search(r"^accuracy +([\d.]+)$", out, re.MULTILINE)[1])
+    assert accuracy > 0.68
+    assert "largest weights for 7" in out
+    lasso = re.search(r"^lasso +([\d.]+)", out, re.MULTILINE)
+    assert float(lasso[1]) > 0.75
+    squared, huber = (int(x) for x in re.findall(r"median error +(\d+) m", out))
+    assert huber < squared / 2
 
 
 def test_the_example_gives_metres_back(demo):
