@@ -78,11 +78,16 @@ def test_altered_weights_are_called_so(tmp_path, content):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"solver_type L2R_LR\n", b"\x00" * 100, pickle.dumps({"a": 1}), b"\xff" * 9, b"PK\x03\x04" + bytes(50)],
+    [b"", b"1 1:0.5\n", b"\x00" * 100, pickle.dumps({"a": 1}), b"\xff" * 9, b"PK\x03\x04" + bytes(50)],
 )
 def test_a_foreign_file(tmp_path, content):
     with pytest.raises(ModelError, match=r"is not a beeline model$"):
         load_bytes(tmp_path, content)
+
+
+def test_a_model_of_liblinear_s(tmp_path):
+    with pytest.raises(ModelError, match=r"read it by Model\.from_liblinear"):
+        load_bytes(tmp_path, b"solver_type L2R_LR\n")
 
 
 def test_another_safetensors_file(tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -165,6 +166,23 @@ class TestAgreementWithData:
     def test_texts_against_numbers(self):
         with pytest.raises(DataError, match="labels are numbers but the model's classes are texts"):
             make(("a", "b")).label_numbers(np.array([0.0, 1.0]))
+
+
+class TestFrames:
+    def test_go_through_the_recipe(self):
+        frame = pd.DataFrame({"town": ["a", "ç", "b\n"], "age": [1.0, 2.0, 3.0], "y": ["no", "yes", "no"]})
+        model = make(("no", "yes"), recipe=RECIPE)
+        rows = np.array([[1.0, 1, 0, 0], [2.0, 0, 0, 1], [3.0, 0, 1, 0]])
+        scaled = (rows - RECIPE.scaling.shift) * RECIPE.scaling.factor
+        np.testing.assert_allclose(model.decision_function(frame), model.decision_function(scaled))
+        np.testing.assert_allclose(model.decision_function(frame.drop(columns="y")), model.decision_function(scaled))
+
+    def test_without_a_recipe_names_must_agree(self):
+        model = make(feature_names=["a", "b", "c", "d"])
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(X))
+        with pytest.raises(DataError, match="columns d, c, b, a, but the model was trained on a, b, c, d"):
+            model.predict(frame[list("dcba")])
 
 
 class TestShapes:

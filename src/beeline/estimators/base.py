@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from beeline._types import AnyArray, Floats
 from beeline.data.arrays import from_arrays
 from beeline.data.dataset import Dataset
+from beeline.data.frames import is_frame
 from beeline.data.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Settings, fit
@@ -219,8 +220,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         return X, y
 
     def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
-        if isinstance(X, Dataset):
-            return X
+        if isinstance(X, Dataset) or (is_frame(X) and self.model_.recipe is not None):
+            return self.model_.dataset(X)  # columns of a frame become features as those of the training data did
         return from_arrays(
             validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False), allow_nonfinite=True
         )

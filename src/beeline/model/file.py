@@ -20,6 +20,7 @@ from beeline._types import AnyArray, Floats
 from beeline.data.recipe import Recipe
 from beeline.exceptions import BeelineError, CorruptModelError, ModelError, ModelVersionError, SourceError
 from beeline.model.atomic import replacing
+from beeline.model.liblinear import is_liblinear
 from beeline.model.model import Model
 from beeline.model.report import Report
 
@@ -116,7 +117,8 @@ def _read(path: Path) -> tuple[dict[str, str], Tensors]:
     except SafetensorError as error:
         if is_model_file(path):
             raise _corrupt(path) from error
-        raise ModelError(f"{path} is not a beeline model") from error
+        hint = "; read it by Model.from_liblinear" if is_liblinear(path) else ""
+        raise ModelError(f"{path} is not a beeline model{hint}") from error
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
     except (TypeError, ValueError, AttributeError, KeyError) as error:  # a type of numbers that NumPy does not have

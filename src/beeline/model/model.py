@@ -20,6 +20,8 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.arrays import from_arrays, is_array
 from beeline.data.block import Block
 from beeline.data.dataset import Dataset
+from beeline.data.frames import from_frame, is_frame
+from beeline.data.options import ReadOptions
 from beeline.data.recipe import Recipe
 from beeline.exceptions import DataError, ModelError, ParameterError
 from beeline.model.report import Report
@@ -30,7 +32,7 @@ Link = Literal["none", "logistic", "softmax", "platt"]
 """How scores become probabilities; `none`: they do not."""
 
 Rows: TypeAlias = Block | Dataset | Any
-"""A block, a data set, a NumPy array or a SciPy matrix."""
+"""A block, a data set, a NumPy array, a SciPy matrix, or a data frame or Arrow table."""
 
 _MEMORY = 64 << 20
 
@@ -160,12 +162,29 @@ class Model:
         if isinstance(rows, Block):
             yield rows, self.scores(rows)
             return
+        for block in self.dataset(rows).blocks(memory):
+            yield block, self.scores(block)
+
+    def dataset(self, rows: Rows) -> Dataset:
+        """The rows as a data set that this model can take; frames and tables go through the model's recipe."""
+        if is_frame(rows):
+            return self._from_frame(rows)
         data = from_arrays(rows) if is_array(rows) else rows
         if not isinstance(data, Dataset):
-            raise DataError(f"rows must be a block, a data set or an array, not {type(rows).__name__}")
+            raise DataError(f"rows must be a block, a data set, an array or a frame, not {type(rows).__name__}")
         self.check_recipe(data.recipe)
-        for block in data.blocks(memory):
-            yield block, self.scores(block)
+        return data
+
+    def _from_frame(self, frame: Any) -> Dataset:  # noqa: ANN401
+        if self.recipe is not None:
+            return from_frame(frame, ReadOptions(recipe=self.recipe))
+        data = from_frame(frame)
+        if self.feature_names is not None and data.feature_names != self.feature_names:
+            raise DataError(
+                f"the frame has the columns {shortened(data.feature_names or [])}, but the model was trained on "
+                f"{shortened(self.feature_names)}; give it the same columns in the same order"
+            )
+        return data
 
     def decision_function(self, rows: Rows) -> Floats:
         """The scores: one a row, or one a row and class where there are more than two classes."""
