@@ -32,7 +32,8 @@ class_weight : dict or "balanced", default=None
 solver : str, default="auto"
     Who minimises; "auto" takes the one that should be fastest for the loss, the regularizer and the shape of the data.
 tol : float, default=1e-4
-    Stop when the model is certified to be at most this far, relatively, from the optimum.
+    Stop when the model is certified to be at most this far, relatively, from the optimum. Data of up to 10,000 entries
+    are solved as far as double precision goes, which takes milliseconds.
 max_passes : float, default=1000
     Stop, with a `ConvergenceWarning`, after so many passes over the data.
 warm_start : bool, default=False

@@ -17,6 +17,7 @@ from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.labels import Classes, class_weights, find_classes
 from beeline.fitting.platt import fit_platt, make_folds
 from beeline.fitting.settings import Settings
+from beeline.fitting.solving import solve
 from beeline.model import Link, Model, Report
 from beeline.solvers.base import Callback, Result, Status
 from beeline.solvers.training import Multiclass, Task, Trained, train
@@ -74,15 +75,7 @@ def fit(
     labels = _labels(data) if y is None else y
     weights = _weights(data, sample_weight)
     task, classes = _task(data, labels, weights, settings, texts)
-    trained = train(
-        task,
-        settings.solver,
-        tol=settings.tol,
-        max_passes=settings.max_passes,
-        seed=settings.seed,
-        callback=callback,
-        start=None if start is None else Trained(start.weights, start.intercepts, []),
-    )
+    trained = solve(task, settings, callback, None if start is None else Trained(start.weights, start.intercepts, []))
     link: Link = "none"
     if task.loss.name == "logistic" and classes is not None:
         link = "softmax" if task.multiclass == "softmax" and len(classes) > 2 else "logistic"
