@@ -34,7 +34,8 @@ class LinearSVC(LinearClassifier):
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba`, calibrated by Platt's method on the scores of five-fold cross-validation: takes about
-        five more trainings. More than two classes: each against the rest, normalised.
+        five more trainings. More than two classes: each against the rest, normalised. `predict` goes by the scores, and
+        may disagree with probabilities that are close to each other.
     <solving>
 
     Attributes
