@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from beeline.exceptions import BeelineError, ParameterError
 
-__all__ = ["interrupted", "one_line_errors", "print_line"]
+__all__ = ["interrupted", "one_line_errors", "print_line", "printable"]
 
 FAILED, USAGE = 1, 2
 _BY_SIGNAL = 128  # shells add the signal's number to this
@@ -61,10 +61,15 @@ def _terminated(number: int, frame: FrameType | None) -> NoReturn:
 
 def print_line(kind: str, message: str, *, color: str) -> None:
     """Print `beeline: kind: message` as one line on standard error, in color on a terminal."""
-    message = " ".join(message.split("\n"))
+    message = printable(" ".join(message.split("\n")))
     if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
         kind = f"\x1b[1;{color}m{kind}\x1b[0m"
     sys.stderr.write(f"beeline: {kind}: {message}\n")
+
+
+def printable(text: str) -> str:
+    """Text of the user's data, without what would move the cursor or change colors."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _sentence(error: Exception) -> str:
@@ -92,8 +97,10 @@ def _in_options(message: str) -> str:
     """The message with Python's names of arguments replaced by the options of the command line."""
     from beeline.cli.reading import spellings
 
-    options = spellings()
-    name = rf"({'|'.join(options)})"
-    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]], message)
-    message = re.sub(rf"\b(say|with) {name}\b(?!=)", lambda m: f"{m[1]} {options[m[2]]}", message)
-    return re.sub(rf"(?<![-\w]){name}=(?=(\S?))", lambda m: options[m[1]] + (" " if m[2] else ""), message)
+    options = {name: spelled.split("/") for name, spelled in spellings().items()}
+    name = rf"(?<![-\w])({'|'.join(options)})"
+    message = re.sub(rf"{name}=(True|False)\b", lambda m: options[m[1]][-1 if m[2] == "False" else 0], message)
+    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]][0], message)
+    message = re.sub(rf"(?<=say |ith ){name}\b(?!=)", lambda m: options[m[1]][0], message)
+    message = re.sub(rf"{name}=(?=(\S?))", lambda m: options[m[1]][0] + (" " if m[2] else ""), message)
+    return re.sub(r"(--[a-z-]+) \(\1\)", r"\1", message)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from beeline.cli.errors import print_line, printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -58,12 +60,10 @@ def show_converted(facts: Facts) -> None:
 
 def show_skipped(facts: Facts) -> None:
     """Say on standard error what was passed over on the way."""
-    from beeline.cli.errors import print_line
-
     bad = facts.get("bad_lines")
     if bad and bad["count"]:
         print_line("warning", f"{_count(bad['count'], 'bad line')} skipped; the first:", color="33")
-        sys.stderr.writelines(f"  {_printable(example)}\n" for example in bad["examples"])
+        sys.stderr.writelines(f"  {printable(example)}\n" for example in bad["examples"])
     for column, n in facts.get("unknown_categories", {}).items():
         print_line("warning", f"column {column!r} has {_count(n, 'value')} that the recipe does not know", color="33")
 
@@ -114,7 +114,8 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "features", f"{facts['features']:,}  [dim]({facts['layout']}, {facts['dtype']})[/dim]"
     yield "nonzeros", f"{facts['nonzeros']:,}  [dim]({_percent(facts['density'])} of all entries)[/dim]"
     if facts["values"] is not None:
-        yield "values", _range(facts["values"])
+        zeros = "  [dim](and zeros)[/dim]" if facts["layout"] == "sparse" and facts["density"] < 1 else ""
+        yield "values", _range(facts["values"]) + zeros
     if facts["bytes"] is not None:
         yield "size", f"{_size(facts['bytes'])} on disk"
     yield "labels", _labels(facts["labels"])
@@ -151,24 +152,27 @@ def _labels(labels: Facts | None) -> str:
 
 
 def _classes(facts: Facts) -> Table | None:
+    """How many rows each label has; of many labels, the most frequent ones."""
     labels, recipe = facts["labels"], facts["recipe"]
     if labels is None or not labels.get("distinct"):
         return None
     names = recipe["label_categories"] if recipe is not None else None
-    values, counts = labels["distinct"]["values"], labels["distinct"]["counts"]
-    if len(values) > _MOST_CLASSES and not names:
-        return None
+    counts = list(zip(labels["distinct"]["values"], labels["distinct"]["counts"], strict=True))
+    if len(counts) > _MOST_CLASSES:
+        if any(value != int(value) for value, _ in counts if not isinstance(value, str)):
+            return None  # numbers to predict rather than classes
+        counts.sort(key=lambda pair: -pair[1])
     table = _table()
-    table.columns.clear()
-    for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify)
-    largest = max(counts)
-    for value, n in list(zip(values, counts, strict=True))[:_MOST_CLASSES]:
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    largest = max(n for _, n in counts)
+    for value, n in counts[:_MOST_CLASSES]:
         label = _plain(names[int(value)]) if names else _number(value)
         bar = "█" * max(1, round(_BAR * n / largest))
         table.add_row(f"[bold cyan]label[/] {label}", f"{n:,}", _percent(n / facts["rows"]), f"[green]{bar}[/]")
-    if len(values) > _MOST_CLASSES:
-        table.add_row(f"[dim]… and {len(values) - _MOST_CLASSES:,} more[/]")
+    if len(counts) > _MOST_CLASSES:
+        table.add_row(f"[dim]… and {len(counts) - _MOST_CLASSES:,} less frequent[/]")
     return table
 
 
@@ -204,7 +208,7 @@ def _feature_lines(ranges: list[Facts]) -> Iterator[str]:
     yield f"{'feature':{width}}  {'min':>12}  {'max':>12}  {'mean':>12}"
     for feature in ranges:
         figures = "  ".join(f"{_number(feature[name]):>12}" for name in ("min", "max", "mean"))
-        yield f"{_printable(feature['feature']):{width}}  {figures}"
+        yield f"{printable(feature['feature']):{width}}  {figures}"
 
 
 def _range(figures: Facts) -> str:
@@ -218,17 +222,11 @@ def _number(value: float | str) -> str:
 
 
 def _percent(share: float) -> str:
-    percent = 100 * share
-    return f"{percent:.1f} %" if percent >= 0.1 or percent == 0 else f"{percent:.2g} %"
+    return f"{100 * share:.1f} %" if share >= 0.001 or share == 0 else "<0.1 %"
 
 
 def _plain(text: str) -> str:
     """Text of the user's data, which must not be taken for markup."""
     from rich.markup import escape
 
-    return escape(_printable(text))
-
-
-def _printable(text: str) -> str:
-    """Text of the user's data, without what would move the cursor or change colors."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return escape(printable(text))
