@@ -1,8 +1,12 @@
 # Every target does its own set-up: nothing has to be installed or typed first.
-#   make demo     real data, converted and inspected          make lint    ruff, mypy, clang-format
-#   make test     the tests (make test-all: slow ones too)    make format  put the sources in house style
-#   make bench    every benchmark, with its claim checked     make docs    write the generated references anew
-#   make asan     the kernels' tests under sanitizers         make clean   remove all that was made here
+#   make demo      real data: converted, inspected, used
+#   make test      the tests; make test-all runs the slow ones too
+#   make lint      ruff, clang-format, mypy
+#   make format    puts the sources in house style
+#   make bench     every benchmark, with its claim checked
+#   make asan      the kernels' tests under address and undefined-behaviour sanitizers
+#   make docs      writes the generated references anew
+#   make clean     removes all that was made here
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -12,14 +16,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 4 ? n : 4 )))
 KERNELS := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLists.txt
-PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTHON_CODE := src tests benchmarks examples tools
 CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h)
 
 .PHONY: help demo test test-all lint format bench asan docs clean
 
 help:
-	@sed -n '2,5s/^#//p' Makefile
+	@sed -n 's/^#   make/make/p' Makefile
 
 # A stamp says that something is installed; it is renewed when what it depends on changes.
 $(VENV)/tools.stamp: tools/make_venv.sh
@@ -78,9 +82,9 @@ $(ASAN)/tools.stamp: tools/make_venv.sh
 	touch $@
 
 $(ASAN)/install.stamp: $(ASAN)/tools.stamp pyproject.toml $(KERNELS) tools/extra.py
-	$(ASAN)/bin/python -m pip --quiet install --no-build-isolation --editable . \
+	$(ASAN)/bin/python -m pip -qq install --no-build-isolation --editable . \
 	  -Cbuild-dir=build/asan -Ccmake.build-type=Debug -Cinstall.strip=false -Ccmake.define.BEELINE_SANITIZE=ON
-	$(ASAN)/bin/python -m pip --quiet install $$($(ASAN)/bin/python tools/extra.py test)
+	$(ASAN)/bin/python -m pip -qq install $$($(ASAN)/bin/python tools/extra.py test)
 	touch $@
 
 clean:
