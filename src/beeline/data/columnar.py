@@ -99,9 +99,9 @@ class _ArrowFile:
     def __init__(
         self,
         file: SourceFile,
-        options: Any = None,
+        options: Any = None,  # noqa: ANN401
         memory: int = 0,
-        progress: Progress | None = None,  # noqa: ANN401
+        progress: Progress | None = None,
     ) -> None:
         self._progress, self._size = progress, file.size or 0
         look = open_stream(file)
