@@ -11,9 +11,9 @@ from beeline.data.roles import check_distinct
 from beeline.exceptions import DataError, FormatError
 from beeline.kernels import last_record_end, record_starts
 
-__all__ = ["Header", "read_header", "split_record"]
+__all__ = ["BYTE_ORDER_MARK", "Header", "read_header", "split_record"]
 
-_BOM = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DELIMITERS = ",\t;|"
 _QUOTED = re.compile(rb'"(?:[^"]|"")*"')
 
@@ -42,7 +42,7 @@ class Header:
 
 def read_header(head: bytes, options: ReadOptions, file: str) -> Header:
     """Read the header of a file, of which `head` is the beginning."""
-    start = len(_BOM) if head.startswith(_BOM) else 0
+    start = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FormatError("the file is UTF-16 text; convert it to UTF-8 first", file=file)
     if not head[start:].strip():
