@@ -5,16 +5,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import beeline.data.csv_text as csv_text
+from beeline.data import csv_text
 from beeline.data.files import find_files
 from beeline.data.options import ReadOptions
 from beeline.data.tables import TableReader
 from beeline.exceptions import BeelineError
 
-pieces = st.sampled_from(
-    ["a", "b", "1", "2.5", "-3e4", "true", "NA", "nan", "inf", ",", ",", ";", "\n", "\n", "\r\n", "\r", '"', '""']
-    + [" ", "\t", "é", "\ufeff", "\x00", "1,2\n", "x,y\n", '"q\nr",5\n', "2024-01-31"]
-)
+VALUES = ["a", "b", "1", "2.5", "-3e4", "true", "NA", "nan", "inf", "é", "2024-01-31", "1,2\n", "x,y\n", '"q\nr",5\n']
+MARKS = [",", ",", ";", "\t", " ", "\n", "\n", "\r\n", "\r", '"', '""', "\ufeff", "\x00"]
+pieces = st.sampled_from(VALUES + MARKS)
 texts = st.lists(pieces, max_size=40).map("".join).map(str.encode) | st.binary(max_size=60)
 
 
@@ -31,8 +30,6 @@ def outcome(path, options, memory):
                 return f"{path}: there are no rows", None
             rows = np.vstack(rows)
     except BeelineError as error:
-        assert "\n" not in str(error)
-        assert str(error)
         return str(error), None
     return rows.tolist(), (reader.recipe, reader.bad_lines.count, reader.bad_lines.examples)
 
@@ -48,6 +45,7 @@ def test_any_text_in_any_cut(tmp_path, text, header, skip):
     options = ReadOptions(format="csv", header=header, missing="zero", skip_bad_lines=skip)
     with pytest.MonkeyPatch.context() as patch:
         whole = outcome(path, options, None)
+        assert whole[1] is not None or "\n" not in whole[0]
         patch.setattr(csv_text, "_SMALLEST_PIECE", 1)
         assert outcome(path, options, 1) == whole
         assert outcome(path, options, 500) == whole
