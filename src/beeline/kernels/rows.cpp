@@ -46,7 +46,8 @@ void scores(const Rows& rows, const double* w, std::size_t columns, double* out,
 }
 
 template <class Rows>
-void add_transposed(const Rows& rows, Parts parts, std::size_t part, const double* u, std::size_t columns, double* out) {
+void add_transposed(const Rows& rows, Parts parts, std::size_t part, const double* u, std::size_t columns,
+                    double* out) {
   for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
     const double* scale = u + i * columns;
     if (columns == 1) {
@@ -190,40 +191,37 @@ void bind_rows(nb::module_& m) {
            "values"_a.noconvert(), "indptr"_a.none().noconvert(), "indices"_a.none().noconvert(), "n_features"_a)
       .def("scores",
            [](const RowArrays& self, Vector w, Output out, int threads) {
-             const std::size_t columns = columns_of(nb::ndarray<>(w));
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { scores(rows, w.data(), columns, out.data(), threads); });
-           },
-           "w"_a, "out"_a.noconvert(), "threads"_a = 0)
+    const std::size_t columns = columns_of(nb::ndarray<>(w));
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { scores(rows, w.data(), columns, out.data(), threads); });
+  }, "w"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("transposed",
            [](const RowArrays& self, Vector u, Output out, int threads) {
-             const std::size_t columns = columns_of(nb::ndarray<>(u));
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
-           },
-           "u"_a, "out"_a.noconvert(), "threads"_a = 0)
+    const std::size_t columns = columns_of(nb::ndarray<>(u));
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
+  }, "u"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("squared_norms",
            [](const RowArrays& self, Output out, int threads) {
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
-           },
-           "out"_a.noconvert(), "threads"_a = 0)
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
+  }, "out"_a.noconvert(), "threads"_a = 0)
       .def("first_flaw",
            [](const RowArrays& self, bool finite, int threads) {
-             nb::gil_scoped_release release;
-             return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), finite, threads); });
-           },
-           "finite"_a, "threads"_a = 0)
+    nb::gil_scoped_release release;
+    return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), finite, threads); });
+  }, "finite"_a, "threads"_a = 0)
       .def("gather",
-           [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr,
-              std::optional<Writable> out_indices, Writable out_values, int threads) {
-             nb::gil_scoped_release release;
-             self.with_rows([&](auto rows) {
-               gather(rows, picked.data(), picked.size(), out_indptr ? out_indptr->data() : nullptr,
-                      out_indices ? out_indices->data() : nullptr, out_values.data(), threads);
-             });
-           },
-           "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(), "threads"_a = 0);
+           [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr, std::optional<Writable> out_indices,
+              Writable out_values, int threads) {
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) {
+      gather(rows, picked.data(), picked.size(), out_indptr ? out_indptr->data() : nullptr,
+             out_indices ? out_indices->data() : nullptr, out_values.data(), threads);
+    });
+  },
+           "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(),
+           "threads"_a = 0);
 }
 
 }  // namespace beeline
