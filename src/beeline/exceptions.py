@@ -14,7 +14,7 @@ The tree::
     └── MissingDependencyError (ImportError)   an optional package is needed
 
 Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
-it as one line and exits with code 1.
+it as one line and exits with code 1, or with 2 for `ParameterError`.
 """
 
 from __future__ import annotations
