@@ -15,7 +15,11 @@ namespace beeline::libsvm {
 namespace {
 
 // A chunk's last line reaches beyond the chunk; most lines end within this many bytes.
+#ifdef BEELINE_SMALL_WINDOWS
+constexpr std::size_t kTail = 1 << 4;
+#else
 constexpr std::size_t kTail = 1 << 12;
+#endif
 constexpr std::int64_t kLongestLine = std::int64_t{1} << 30;
 constexpr std::size_t kKeptScratch = std::size_t{1} << 24;
 
