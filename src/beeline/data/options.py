@@ -21,6 +21,7 @@ Layout = Literal["auto", "dense", "sparse"]
 Dtype = Literal["float64", "float32"]
 
 _CHOICES = {"format": Format, "missing": Missing, "scale": Scale, "layout": Layout, "dtype": Dtype}
+_DELIMITER = re.compile(r"[^\r\n\"\0\x80-\U0010ffff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +96,16 @@ class ReadOptions:
             value, allowed = getattr(self, name), get_args(choices)
             if value not in allowed:
                 raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        for name in ("label", "weight", "query", "delimiter"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise ParameterError(f"{name} must be text, not {value!r}; write it in quotes")
+        for name in ("ignore", "text"):
+            if isinstance(value := getattr(self, name), str) or not all(isinstance(column, str) for column in value):
+                raise ParameterError(f"{name} must be a list of names, not {value!r}")
+        if self.recipe is not None and not hasattr(self.recipe, "feature_names"):
+            raise ParameterError(f"recipe must be a Recipe, such as that of open_store(path), not {self.recipe!r}")
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+            raise ParameterError(f"delimiter must be one ASCII character other than a quote, not {self.delimiter!r}")
         if self.n_features is not None and self.n_features < 1:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
         if self.max_categories < 1:
