@@ -19,6 +19,7 @@ from beeline.cli.show import _count, _number, _percent, _size
         ("read with layout dense instead", "read with --layout dense instead"),
         ("say header=False, or header=True", "say --no-header, or --header"),
         ("say header=False (--no-header)", "say --no-header"),
+        ("leave it out with ignore (--ignore d), or turn", "leave it out with --ignore d, or turn"),
         ("fill it with missing='zero'", "fill it with --missing 'zero'"),
         ("the label of row 3 is not a number", "the label of row 3 is not a number"),
         ("a.csv, line 2: text in a column of numbers", "a.csv, line 2: text in a column of numbers"),

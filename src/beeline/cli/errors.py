@@ -103,4 +103,4 @@ def _in_options(message: str) -> str:
     message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]][0], message)
     message = re.sub(rf"(?<=say |ith ){name}\b(?!=)", lambda m: options[m[1]][0], message)
     message = re.sub(rf"{name}=(?=(\S?))", lambda m: options[m[1]][0] + (" " if m[2] else ""), message)
-    return re.sub(r"(--[a-z-]+) \(\1\)", r"\1", message)
+    return re.sub(r"(--[a-z-]+) \((\1(?: [^)]*)?)\)", r"\2", message)
