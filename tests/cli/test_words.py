@@ -12,6 +12,7 @@ from beeline.cli.show import _count, _number, _percent, _size
     ("message", "shown"),
     [
         ("the format cannot be told; say it with format=", "the format cannot be told; say it with --format"),
+        ("say it with format=, or else convert it", "say it with --format, or else convert it"),
         ("zero_based has no meaning for CSV; leave it out", "--zero-based has no meaning for CSV; leave it out"),
         ("query has no meaning for npz; leave it out", "--qid has no meaning for npz; leave it out"),
         ("n_features must be at least 1, not 0", "--n-features must be at least 1, not 0"),

@@ -102,5 +102,5 @@ def _in_options(message: str) -> str:
     message = re.sub(rf"{name}=(True|False)\b", lambda m: options[m[1]][-1 if m[2] == "False" else 0], message)
     message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]][0], message)
     message = re.sub(rf"(?<=say |ith ){name}\b(?!=)", lambda m: options[m[1]][0], message)
-    message = re.sub(rf"{name}=(?=(\S?))", lambda m: options[m[1]][0] + (" " if m[2] else ""), message)
+    message = re.sub(rf"{name}=(?=([^\s,;.)]?))", lambda m: options[m[1]][0] + (" " if m[2] else ""), message)
     return re.sub(r"(--[a-z-]+) \((\1(?: [^)]*)?)\)", r"\2", message)
