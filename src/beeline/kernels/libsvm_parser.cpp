@@ -129,14 +129,14 @@ class Walk {
 
   Outcome run(int threads) {
     parallel_for(done_.size(), [&](std::size_t chunk) {
-      auto scratch = parser_.borrow();
       try {
+        auto scratch = parser_.borrow();
         work(chunk, *scratch);
+        parser_.give_back(std::move(scratch));
       } catch (...) {
         stop(chunk);  // nobody must wait for this chunk
         throw;
       }
-      parser_.give_back(std::move(scratch));
     }, threads);
     Outcome outcome;
     outcome.end = next_byte_;
