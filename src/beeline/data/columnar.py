@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -17,12 +17,21 @@ from beeline.data.reader import BadLines, Progress
 from beeline.data.roles import check_distinct, check_same_names
 from beeline.exceptions import FormatError, SourceError
 
-__all__ = ["ArrowSource", "MemorySource", "ParquetSource"]
+__all__ = ["ArrowSource", "MemorySource", "ParquetSource", "values_in"]
 
 _MOST_ROWS = 1 << 20
 
 
-class _ColumnarSource(TableSource):
+class _Typed(TableSource):
+    """A source whose types tell how wide its rows are."""
+
+    def _rows_within(self, memory: int, wanted: Iterable[str]) -> int:
+        """How many rows can be held, with the rows of features made of them, in about so many bytes."""
+        numbers = sum(values_in(self.types[name]) for name in wanted)
+        return max(1, min(_MOST_ROWS, memory // (4 * 8 * max(1, numbers))))
+
+
+class _ColumnarSource(_Typed):
     """Files with a schema."""
 
     def __init__(self, files: list[SourceFile]) -> None:
@@ -69,7 +78,7 @@ class ParquetSource(_ColumnarSource):
             buffer = min(max(memory // (16 * len(wanted)), 1 << 14), 1 << 20)
             near = {"pre_buffer": False, "buffer_size": buffer} if file.filesystem is None else {"pre_buffer": True}
             parquet = pyarrow.parquet.ParquetFile(handle, read_dictionary=texts, **near)
-            rows = rows_within(memory, len(wanted))
+            rows = self._rows_within(memory, wanted)
             told = 0
             for group in range(parquet.num_row_groups):
                 yield from parquet.iter_batches(rows, row_groups=[group], columns=list(wanted))
@@ -90,7 +99,7 @@ class ArrowSource(_ColumnarSource):
         options = pyarrow.ipc.IpcReadOptions(included_fields=[names.index(name) for name in wanted])
         with _formatted(file, "Arrow IPC"), closing(_ArrowFile(file, options, memory, progress)) as arrow:
             for batch in arrow.batches():
-                yield from sliced(batch.select(list(wanted)), rows_within(memory, len(wanted)))
+                yield from sliced(batch.select(list(wanted)), self._rows_within(memory, wanted))
 
 
 class _ArrowFile:
@@ -158,7 +167,7 @@ class _Readable:
         self.closed = True
 
 
-class MemorySource(TableSource):
+class MemorySource(_Typed):
     """Record batches that are already in memory."""
 
     def __init__(self, schema: Any, batches: list[Any], name: str = "the table") -> None:  # noqa: ANN401
@@ -173,14 +182,14 @@ class MemorySource(TableSource):
         del progress, bad_lines
         first = 1
         for batch in self._batches:
-            for part in sliced(batch.select(list(wanted)), rows_within(memory, len(wanted))):
+            for part in sliced(batch.select(list(wanted)), self._rows_within(memory, wanted)):
                 yield Piece([part], "", first)
                 first += part.num_rows
 
 
-def rows_within(memory: int, n_columns: int) -> int:
-    """How many rows of so many columns can be held, with the rows made of them, in about so many bytes."""
-    return max(1, min(_MOST_ROWS, memory // (4 * 8 * max(1, n_columns))))
+def values_in(arrow_type: Any) -> int:  # noqa: ANN401
+    """How many numbers one value of this type holds: a list of fixed length is that many features."""
+    return int(arrow_type.list_size) if pa.types.is_fixed_size_list(arrow_type) else 1
 
 
 @contextmanager
