@@ -70,6 +70,8 @@ class Block:
             raise DataError(
                 f"a dense block of {self.n_features} features cannot have values of shape {self.values.shape}"
             )
+        if self.indptr is not None and not (self.indptr.ndim == self.values.ndim == 1 and len(self.indptr)):
+            raise DataError("a sparse block needs one position more than rows (indptr) and values in one dimension")
         if self.indices is not None and len(self.indices) != len(self.values):
             raise DataError(f"{len(self.indices)} indices do not match {len(self.values)} values")
         for name in ("labels", "weights", "queries"):
