@@ -1,7 +1,11 @@
 """The faces of the data layer: `read` into memory, `convert` to a store on disk.
 
-source ── find_files ── Reader ──┬── read() ─────────────── ArrayDataset
-└── blocks() ── StoreWriter ── Store
+The way of the rows::
+
+    source ── find_files ── Reader ──┬── read() ───────────────── ArrayDataset
+                                     └── blocks() ── StoreWriter ── Store
+
+Both ways begin with `prepare`, which learns the recipe where there is anything to learn.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from beeline.data.arrays import from_arrays, is_array
 from beeline.data.block import Block
-from beeline.data.dataset import Dataset
+from beeline.data.dataset import ArrayDataset, Dataset
 from beeline.data.files import FileFormat, SourceFile, detect_format, find_files
 from beeline.data.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions, parse_size
@@ -50,7 +54,7 @@ def read(source: Source, *, progress: Progress | None = None, **options: Any) ->
     Dataset
         The rows in memory. Arrays are not copied when their layout already fits.
     """
-    if isinstance(source, Dataset):
+    if isinstance(source, ArrayDataset) and not options:
         return source
     chosen = ReadOptions(**options)
     if is_frame(source):
@@ -95,6 +99,8 @@ def convert(
     """
     from beeline.data.store import StoreWriter
 
+    if seed and not shuffle:
+        raise ParameterError("seed has no meaning without shuffle; leave it out, or shuffle the rows")
     budget = parse_size(memory)
     chosen = ReadOptions(**options)
     reader = _as_reader(source, chosen, progress)
@@ -127,7 +133,7 @@ def is_store(path: str | os.PathLike[str]) -> bool:
     return (Path(path) / "manifest.json").is_file()
 
 
-def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store:
+def open_store(path: str | os.PathLike[str], memory: str | int | None = None) -> Store:
     """Open a store that `convert` has written.
 
     Parameters
@@ -135,7 +141,7 @@ def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store
     path
         The folder.
     memory
-        The default budget of `Store.blocks`, in bytes.
+        The default budget of `Store.blocks`, in bytes or as a text such as `64M`.
     """
     from beeline.data.store import open_store as open_folder
 

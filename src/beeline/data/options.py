@@ -43,7 +43,7 @@ class ReadOptions:
     text
         Columns of a table that hold categories although they look like numbers.
     delimiter
-        What separates the fields of a CSV file; seen in its first line when not given.
+        The character that separates the fields of a CSV file; seen in its first line when not given.
     header
         Whether the first line of a CSV file holds the names of the columns; if not, they are named f1, f2, …. When not
         said, names are expected, and a first line that looks like data raises.
@@ -110,11 +110,20 @@ class ReadOptions:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
         if self.max_categories < 1:
             raise ParameterError(f"max_categories must be at least 1, not {self.max_categories}")
+        if self.delimiter is not None and not re.fullmatch(r'[^\r\n"\x80-\U0010ffff]', self.delimiter):
+            raise ParameterError(
+                f"delimiter must be one ASCII character, no quote and no line end, not {self.delimiter!r}"
+            )
+        for name in ("ignore", "text"):
+            # One name would otherwise be taken as the list of its letters.
+            columns: str | Iterable[str] = getattr(self, name)
+            object.__setattr__(self, name, (columns,) if isinstance(columns, str) else tuple(columns))
 
     def refuse(self, names: Iterable[str], kind: str) -> None:
         """Raise when one of the named options was given, because this kind of source cannot honour it."""
+        refused = set(names)
         for field in fields(self):
-            if field.name in names and getattr(self, field.name) != field.default:
+            if field.name in refused and getattr(self, field.name) != field.default:
                 raise ParameterError(f"{field.name} has no meaning for {kind}; leave it out")
 
 
