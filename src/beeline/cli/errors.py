@@ -30,10 +30,13 @@ def one_line_errors(debug: bool) -> Iterator[None]:
     debug
         Print the traceback before that line.
     """
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
         sys.stdout.flush()
+    except _Terminated:
+        print_line("terminated", "stopped before the end, nothing was written", color="33")
+        raise
     except KeyboardInterrupt:
         if debug:
             traceback.print_exc()
@@ -53,10 +56,14 @@ def interrupted() -> NoReturn:
     raise SystemExit(_BY_SIGNAL + signal.SIGINT)
 
 
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave as after Ctrl-C, so that what was half written is cleared away."""
-    print_line("terminated", "stopped before the end, nothing was written", color="33")
-    raise SystemExit(_BY_SIGNAL + number)
+class _Terminated(SystemExit):
+    """Someone asked the process to end; what was half written is cleared away, as after Ctrl-C."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    # Whoever asks again must not disturb the clearing away. Nothing is printed here: a write may be under way.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated(_BY_SIGNAL + number)
 
 
 def print_line(kind: str, message: str, *, color: str) -> None:
