@@ -93,5 +93,5 @@ def test_a_guess_that_proves_wrong_late_starts_the_store_anew(tmp_path):
 
 def test_files_of_several_formats_are_refused(table, tmp_path):
     (tmp_path / "t.svm").write_text("1 1:2\n")
-    with pytest.raises(DataError, match=r"t\.csv is csv but .*t\.svm is libsvm; read one format at a time"):
+    with pytest.raises(DataError, match=r"t\.csv is csv but .*t\.svm is libsvm; read several formats one by one"):
         beeline.read([table, tmp_path / "t.svm"])

@@ -12,7 +12,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from beeline.data.batches import Kind, Piece, TableSource, sliced
-from beeline.data.files import SourceFile, open_random, open_stream, reading
+from beeline.data.files import SourceFile, open_random, open_stream, reading, total_size
 from beeline.data.reader import BadLines, Progress
 from beeline.data.roles import check_distinct, check_same_names
 from beeline.exceptions import FormatError, SourceError
@@ -37,8 +37,7 @@ class _ColumnarSource(_Typed):
     def __init__(self, files: list[SourceFile]) -> None:
         self._files = files
         self.name = files[0].name
-        sizes = [file.size for file in files]
-        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self.total_bytes = total_size(files)
         schema = self._schema(files[0])
         check_distinct(schema.names, f"{self.name}: ")
         self.types = dict(zip(schema.names, schema.types, strict=True))

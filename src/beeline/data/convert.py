@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from beeline.data.arrays import from_arrays, is_array
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.data.files import FileFormat, SourceFile, detect_format, find_files
+from beeline.data.files import common_format, find_files
 from beeline.data.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions, parse_size
 from beeline.data.reader import Progress, Reader, RestartReading
@@ -114,7 +114,7 @@ def open_reader(source: Source, options: ReadOptions, progress: Progress | None 
     if isinstance(source, str | os.PathLike) and is_store(source):
         return DatasetReader(open_store(source), options, progress)
     files = find_files(source)
-    options = replace(options, format=_common_format(files) if options.format == "auto" else options.format)
+    options = replace(options, format=common_format(files) if options.format == "auto" else options.format)
     if options.format == "libsvm":
         from beeline.data.libsvm import LibsvmReader
 
@@ -146,14 +146,6 @@ def open_store(path: str | os.PathLike[str], memory: str | int | None = None) ->
     from beeline.data.store import open_store as open_folder
 
     return open_folder(path, memory)
-
-
-def _common_format(files: list[SourceFile]) -> FileFormat:
-    first = detect_format(files[0])
-    for file in files[1:]:
-        if (other := detect_format(file)) != first:
-            raise DataError(f"{files[0].name} is {first} but {file.name} is {other}; read one format at a time")
-    return first
 
 
 def _as_reader(source: Source, options: ReadOptions, progress: Progress | None) -> Reader:

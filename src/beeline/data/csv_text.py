@@ -25,7 +25,7 @@ import pyarrow.csv
 from beeline.data.batches import Kind, Piece, TableSource, ahead
 from beeline.data.csv_header import Header, read_header
 from beeline.data.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece, as_stream
-from beeline.data.files import SourceFile, open_stream
+from beeline.data.files import SourceFile, open_stream, total_size
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, NoProgress, Progress
 from beeline.data.roles import check_same_names
@@ -47,8 +47,7 @@ class CsvSource(TableSource):
     def __init__(self, files: list[SourceFile], options: ReadOptions) -> None:
         self._files, self._options = files, options
         self.name = files[0].name
-        sizes = [file.size for file in files]
-        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self.total_bytes = total_size(files)
         self.types: dict[str, Any] = self._look(files[0])
 
     def settle(self, names: Iterable[str]) -> None:

@@ -15,7 +15,17 @@ from beeline.exceptions import DataError, FormatError, ParameterError, SourceErr
 if TYPE_CHECKING:
     import pyarrow.fs
 
-__all__ = ["ByteStream", "SourceFile", "detect_format", "find_files", "open_random", "open_stream", "reading"]
+__all__ = [
+    "ByteStream",
+    "SourceFile",
+    "common_format",
+    "detect_format",
+    "find_files",
+    "open_random",
+    "open_stream",
+    "reading",
+    "total_size",
+]
 
 Compression = Literal["none", "gzip", "bz2", "zstd"]
 FileFormat = Literal["libsvm", "csv", "parquet", "arrow", "npz"]
@@ -128,6 +138,12 @@ def _find(name: str) -> list[SourceFile]:
     else:
         raise SourceError(f"{name}: no such file or folder")
     return [_local(p) for p in paths]
+
+
+def total_size(files: Sequence[SourceFile]) -> int | None:
+    """Bytes on disk of all files, None where those of one are not known."""
+    sizes = [file.size for file in files if file.size is not None]
+    return sum(sizes) if len(sizes) == len(files) else None
 
 
 def _hidden(parts: Sequence[str]) -> bool:
@@ -264,6 +280,15 @@ def detect_format(file: SourceFile) -> FileFormat:
     if head.startswith(b"\xff\xff\xff\xff"):  # the continuation mark of an Arrow IPC stream
         return "arrow"
     return _guess_text(file, head)
+
+
+def common_format(files: Sequence[SourceFile]) -> FileFormat:
+    """The format that all files have; raises `DataError` when they differ."""
+    first = detect_format(files[0])
+    for file in files[1:]:
+        if (other := detect_format(file)) != first:
+            raise DataError(f"{files[0].name} is {first} but {file.name} is {other}; read several formats one by one")
+    return first
 
 
 def _guess_text(file: SourceFile, head: bytes) -> FileFormat:

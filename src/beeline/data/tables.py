@@ -28,7 +28,7 @@ from beeline.data.block import Block
 from beeline.data.columnar import ArrowSource, ParquetSource, values_in
 from beeline.data.csv_text import CsvSource
 from beeline.data.dataset import ArrayDataset
-from beeline.data.files import SourceFile, detect_format
+from beeline.data.files import SourceFile, common_format
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, Reader
 from beeline.data.recipe import Recipe
@@ -243,10 +243,7 @@ class TableReader(Reader):
 
 
 def _open(files: list[SourceFile], options: ReadOptions) -> TableSource:
-    formats = {options.format if options.format != "auto" else detect_format(file) for file in files}
-    if len(formats) > 1:
-        raise DataError(f"the files have several formats ({', '.join(sorted(formats))}); read them one by one")
-    (found,) = formats
+    found = options.format if options.format != "auto" else common_format(files)
     if found == "csv":
         return CsvSource(files, options)
     options.refuse(("delimiter", "header", "skip_bad_lines"), f"{found} files")
