@@ -102,6 +102,7 @@ class ReadOptions:
         for name in ("ignore", "text"):
             if isinstance(value := getattr(self, name), str) or not all(isinstance(column, str) for column in value):
                 raise ParameterError(f"{name} must be a list of names, not {value!r}")
+            object.__setattr__(self, name, tuple(value))  # as a recipe keeps them
         if self.recipe is not None and not hasattr(self.recipe, "feature_names"):
             raise ParameterError(f"recipe must be a Recipe, such as that of open_store(path), not {self.recipe!r}")
         if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
@@ -110,14 +111,6 @@ class ReadOptions:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
         if self.max_categories < 1:
             raise ParameterError(f"max_categories must be at least 1, not {self.max_categories}")
-        if self.delimiter is not None and not re.fullmatch(r'[^\r\n"\x80-\U0010ffff]', self.delimiter):
-            raise ParameterError(
-                f"delimiter must be one ASCII character, no quote and no line end, not {self.delimiter!r}"
-            )
-        for name in ("ignore", "text"):
-            # One name would otherwise be taken as the list of its letters.
-            columns: str | Iterable[str] = getattr(self, name)
-            object.__setattr__(self, name, (columns,) if isinstance(columns, str) else tuple(columns))
 
     def refuse(self, names: Iterable[str], kind: str) -> None:
         """Raise when one of the named options was given, because this kind of source cannot honour it."""
