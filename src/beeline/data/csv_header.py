@@ -51,9 +51,15 @@ def read_header(head: bytes, options: ReadOptions, file: str) -> Header:
         raise FormatError("lines end with a carriage return alone; convert the line ends first", file=file)
     while head[start : start + 1] in (b"\n", b"\r"):
         start += 1
-    delimiter = options.delimiter or _detect_delimiter(head[start:])
+    found = _detect_delimiter(head[start:])
+    delimiter = options.delimiter or found
     stop = start + _first_record(head[start:], delimiter)
     fields = split_record(head[start:stop], delimiter, file, line=1 + head.count(b"\n", 0, start))
+    if len(fields) == 1 and found != delimiter and found in fields[0]:
+        raise FormatError(
+            f"{delimiter!r} separates nothing in the first line but {found!r} does; leave it out",
+            file=file,
+        )
     if options.header is False:
         names = tuple(f"f{k}" for k in range(1, len(fields) + 1))
         return Header(delimiter, names, start, 1 + head.count(b"\n", 0, start))

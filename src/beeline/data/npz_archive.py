@@ -89,6 +89,8 @@ class Archive:
                 archive = stack.enter_context(zipfile.ZipFile(handle))
             except zipfile.BadZipFile as error:
                 raise FormatError(f"this is no valid .npz file: {error}", file=name) from error
+            if not any(member.endswith(".npy") for member in archive.namelist()):
+                raise FormatError("the zip archive holds no NumPy array, so it is no .npz file; unpack it", file=name)
             names = [member.removesuffix(".npy") for member in archive.namelist()]
             self._check_names(names)
             self._members = {n: stack.enter_context(closing(_Member(archive, n, name))) for n in names}

@@ -105,7 +105,8 @@ def _did_you_mean(name: str, names: Sequence[str]) -> str:
     close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
     if close:
         return f"; did you mean {' or '.join(repr(other) for other in close)}?"
-    shown = ", ".join(repr(other) for other in names[:10])
+    some = names if len(names) <= 10 else [*names[:5], "…", *names[-5:]]
+    shown = ", ".join(repr(other) if other != "…" else other for other in some)
     return f"; the columns are {shown}{' …' if len(names) > 10 else ''}"
 
 
