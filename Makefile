@@ -1,8 +1,13 @@
 # Every target does its own set-up: nothing has to be installed or typed first.
-#   make demo     real data, converted and inspected          make lint    ruff, mypy, clang-format
-#   make test     the tests (make test-all: slow ones too)    make format  put the sources in house style
-#   make bench    every benchmark, with its claim checked     make docs    write the generated references anew
-#   make asan     the kernels' tests under sanitizers         make clean   remove all that was made here
+#   make demo      real data: converted, inspected, used
+#   make test      the tests; make test-all runs the slow ones too
+#   make lint      ruff, clang-format, mypy
+#   make format    puts the sources in house style
+#   make bench     every benchmark, with its claim checked
+#   make asan      the kernels' tests under address and undefined-behaviour sanitizers
+#   make fuzz      the LIBSVM parser under a coverage-guided fuzzer, for a minute
+#   make docs      writes the generated references anew
+#   make clean     removes all that was made here
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -12,14 +17,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 4 ? n : 4 )))
 KERNELS := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLists.txt
-PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTHON_CODE := src tests benchmarks examples tools
-CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h)
+CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h fuzz/*.cpp)
 
-.PHONY: help demo test test-all lint format bench asan docs clean
+.PHONY: help demo test test-all lint format bench asan fuzz docs clean
 
 help:
-	@sed -n '2,5s/^#//p' Makefile
+	@sed -n 's/^#   make/make/p' Makefile
 
 # A stamp says that something is installed; it is renewed when what it depends on changes.
 $(VENV)/tools.stamp: tools/make_venv.sh
@@ -78,10 +83,29 @@ $(ASAN)/tools.stamp: tools/make_venv.sh
 	touch $@
 
 $(ASAN)/install.stamp: $(ASAN)/tools.stamp pyproject.toml $(KERNELS) tools/extra.py
-	$(ASAN)/bin/python -m pip --quiet install --no-build-isolation --editable . \
+	$(ASAN)/bin/python -m pip -qq install --no-build-isolation --editable . \
 	  -Cbuild-dir=build/asan -Ccmake.build-type=Debug -Cinstall.strip=false -Ccmake.define.BEELINE_SANITIZE=ON
-	$(ASAN)/bin/python -m pip --quiet install $$($(ASAN)/bin/python tools/extra.py test)
+	$(ASAN)/bin/python -m pip -qq install $$($(ASAN)/bin/python tools/extra.py test)
 	touch $@
+
+# Coverage-guided: what it finds new is kept in build/fuzz/corpus and built upon by the next run. A crash is written to
+# build/fuzz, with the command that repeats it.
+FUZZ_SECONDS ?= 60
+FUZZ_CXX ?= clang++
+FUZZED := $(wildcard src/beeline/kernels/libsvm_*.cpp) src/beeline/kernels/threads.cpp
+fuzz: build/fuzz/libsvm
+	mkdir -p build/fuzz/corpus
+	build/fuzz/libsvm -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=20 -print_final_stats=1 \
+	  -artifact_prefix=build/fuzz/ -dict=fuzz/libsvm.dict build/fuzz/corpus fuzz/seeds
+
+build/fuzz/libsvm: $(wildcard fuzz/*.cpp) $(KERNELS)
+	@mkdir -p build/fuzz
+	@echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' > build/fuzz/probe.cpp
+	@$(FUZZ_CXX) -fsanitize=fuzzer,address build/fuzz/probe.cpp -o build/fuzz/probe 2>/dev/null || { \
+	  echo "make fuzz needs clang++ with libFuzzer (Debian: apt-get install clang libclang-rt-14-dev);" \
+	  "say FUZZ_CXX=… if it has another name"; exit 1; }
+	$(FUZZ_CXX) -std=c++17 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
+	  -fno-sanitize-recover=all -DBEELINE_SMALL_WINDOWS -Isrc/beeline/kernels $(wildcard fuzz/*.cpp) $(FUZZED) -pthread -o $@
 
 clean:
 	rm -rf $(VENV) $(ASAN) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis

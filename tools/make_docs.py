@@ -29,7 +29,8 @@ def cli_reference() -> str:
     group: Any = typer.main.get_command(app)
     parts = ["# The command line", NOTE, group.help, _options(group, "beeline")]
     parts += [
-        "Errors are one line on standard error. Exit codes: 0 done; 1 the data or the machine stood in the way; "
+        "Errors of the data or the machine are one line on standard error; a command that was given wrongly shows its "
+        "usage too. Exit codes: 0 done; 1 the data or the machine stood in the way; "
         "2 the command was given wrongly; 130 interrupted. `--debug` adds a traceback. A progress bar is drawn on "
         "standard error when that is a terminal."
     ]

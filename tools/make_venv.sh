@@ -37,7 +37,7 @@ if ! [ -x "$folder/bin/python" ] || ! "$folder/bin/python" -m pip --version >/de
   rm -f "$folder.log"
 fi
 
-pip=("$folder/bin/python" -m pip --quiet --disable-pip-version-check)
+pip=("$folder/bin/python" -m pip -qq --disable-pip-version-check)
 # pip of Debian 11 and older cannot install an editable package without setup.py.
 "${pip[@]}" install --upgrade "pip>=23"
 "${pip[@]}" install "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja

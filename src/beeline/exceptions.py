@@ -19,7 +19,7 @@ The tree::
     ConvergenceWarning (UserWarning)    a solver stopped before its tolerance
 
 Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
-it as one line and exits with code 1.
+it as one line and exits with code 1, or with 2 for `ParameterError`.
 """
 
 from __future__ import annotations

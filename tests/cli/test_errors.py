@@ -216,6 +216,28 @@ def test_an_interrupted_conversion_leaves_nothing(svm, tmp_path, sent, code, wor
     assert [p.name for p in tmp_path.iterdir()] == ["small.svm"]
 
 
+TWICE = """
+import os, shutil, signal
+remove = shutil.rmtree
+def remove_disturbed(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGTERM)
+    remove(*args, **kwargs)
+shutil.rmtree = remove_disturbed
+from beeline.data.store import StoreWriter
+def write(self, block):
+    os.kill(os.getpid(), signal.SIGTERM)
+StoreWriter.write = write
+"""
+
+
+def test_whoever_asks_twice_does_not_disturb_the_clearing_away(svm, tmp_path):
+    command = [sys.executable, "-c", TWICE + ENDLESS]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 143
+    assert done.stderr == "beeline: terminated: stopped before the end, nothing was written\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["small.svm"]
+
+
 def test_ctrl_c_while_starting_is_one_line():
     code = "import sys\nfrom beeline.cli import main\nsys.modules['beeline.cli.app'] = None\n"
     code += "import builtins\nreal = builtins.__import__\n"

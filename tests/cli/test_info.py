@@ -70,7 +70,7 @@ def test_libsvm_text(beeline, svm):
     shown = table(done.stdout)
     assert done.stdout.startswith(f"{svm}  LIBSVM text\n")
     assert shown["nonzeros"] == "5  (41.7 % of all entries)"
-    assert shown["values"] == "-3 … 2"
+    assert shown["values"] == "-3 … 2  (and zeros)"
     assert shown["recipe"] == "features numbered from 1"
     assert json.loads(beeline("info", svm, "--features", "--json").stdout)["feature_ranges"][0] == {
         "feature": "1",

@@ -167,6 +167,12 @@ def test_gather_names_the_limits(held, picked):
         held[0].gather(np.array(picked))
 
 
+@pytest.mark.parametrize("picked", [np.ones(N, bool), [0.5], 3, [[1, 2]]])
+def test_gather_takes_whole_numbers_only(held, picked):
+    with pytest.raises(DataError, match="rows are picked by a list of whole numbers"):
+        held[0].gather(picked)
+
+
 def test_columns(held):
     data, _, columns, _ = held
     for name in ("labels", "weights", "queries"):

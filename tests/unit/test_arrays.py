@@ -93,6 +93,8 @@ def test_bad_companions_are_named():
         from_arrays(X, weights=np.array([1, -1, 0]))
     with pytest.raises(DataError, match="whole number"):
         from_arrays(X, queries=np.array([1.0, 2, 3]))
+    with pytest.raises(DataError, match="row 1 is 18446744073709551615"):
+        from_arrays(X, queries=np.array([1, 2**64 - 1, 3], np.uint64))
 
 
 def test_label_sets_pass_through():

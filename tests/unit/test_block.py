@@ -113,6 +113,10 @@ def test_shapes_that_do_not_fit_are_named():
         block.gather(np.array([3]))
     with pytest.raises(DataError, match="2 labels do not match 3 rows"):
         Block(np.eye(3), 3, labels=np.ones(2))
+    with pytest.raises(DataError, match="one position more than rows"):
+        Block(np.ones(2), 3, np.empty(0, np.int64), np.zeros(2, np.int32))
+    with pytest.raises(DataError, match="values in one dimension"):
+        Block(np.ones((2, 1)), 3, np.array([0, 2]), np.zeros(2, np.int32))
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from beeline.data.files import detect_format, find_files, open_random, open_stream
-from beeline.exceptions import DataError, FormatError, SourceError
+from beeline.exceptions import DataError, FormatError, ParameterError, SourceError
 
 TEXT = b"1 1:0.5 3:2\n-1 2:1\n" * 5000
 
@@ -106,7 +107,7 @@ def test_the_format_is_told_by_the_content(tmp_path, content, expected):
 def test_content_that_tells_nothing_asks_for_the_format(tmp_path, content):
     path = tmp_path / "data"
     path.write_bytes(content)
-    with pytest.raises(FormatError, match="data: the format cannot be told"):
+    with pytest.raises(FormatError, match=r"data: the format cannot be told.*LIBSVM text, CSV, Parquet, Arrow or npz"):
         detect_format(find_files(path)[0])
 
 
@@ -115,3 +116,27 @@ def test_random_access_refuses_compression(tmp_path):
     path.write_bytes(packed("gzip"))
     with pytest.raises(DataError, match="decompress it first"):
         open_random(find_files(path)[0])
+
+
+@pytest.mark.parametrize("source", [None, 3, [1.5], [["a"]]])
+def test_what_is_no_source_is_refused_by_its_type(source):
+    with pytest.raises(ParameterError, match="a source is a path"):
+        find_files(source)
+
+
+def test_paths_may_come_from_a_generator(tmp_path):
+    (tmp_path / "a.svm").write_bytes(TEXT)
+    assert [Path(f.path).name for f in find_files(tmp_path.glob("*.svm"))] == ["a.svm"]
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SourceError, match=r"pipe: is not a regular file.*save it first"):
+        find_files(tmp_path / "pipe")
+
+
+def test_a_store_among_the_sources_is_named(tmp_path):
+    (tmp_path / "old.store").mkdir()
+    (tmp_path / "old.store" / "manifest.json").write_text("{}")
+    with pytest.raises(SourceError, match=r"old\.store: is a store, and stores are read one at a time"):
+        find_files([tmp_path / "old.store", tmp_path / "old.store"])

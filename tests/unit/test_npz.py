@@ -135,6 +135,8 @@ def test_several_archives_and_a_recipe(save):
         ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 1], "format": "csc"}, "'csc', not CSR"),
         ({"data": [1.0], "indices": [0], "indptr": [0, 1, 1], "shape": [1, 1]}, "indptr must have 2 entries"),
         ({"data": [1.0], "indices": [0, 0], "indptr": [0, 1], "shape": [1, 1]}, "same length"),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 1, 1]}, "shape of a matrix must be two whole"),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, -1]}, "shape of a matrix must be two whole"),
         ({"data": [1.0], "indices": [5], "indptr": [0, 1], "shape": [1, 2]}, "CSR|index"),
         ({"data": [1.0, 2.0], "indices": [0, 0], "indptr": [0, 2, 1], "shape": [2, 2]}, "indptr"),
         ({"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1], "shape": [1, 2]}, "do not end"),

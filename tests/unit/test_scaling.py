@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import beeline.data.scaling as scaling_module
+from beeline.data import scaling as scaling_module
 from beeline.data.block import Block
 from beeline.data.scaling import Scaling, ScalingLearner, learned_scaling
 from beeline.data.statistics import FeatureStatistics

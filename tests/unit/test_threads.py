@@ -63,6 +63,35 @@ def test_environment_sets_the_number():
     assert subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout == "3\n"
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5"])
+def test_an_environment_that_makes_no_sense_is_refused(number):
+    run = [sys.executable, "-m", "beeline", "info", "x.svm"]
+    env = os.environ | {"BEELINE_NUM_THREADS": number}
+    done = subprocess.run(run, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    message = f"BEELINE_NUM_THREADS must be a whole number of at least 1, not {number!r}"
+    assert done.stderr == f"beeline: error: {message}\n"
+
+
+FEW_THREADS = """
+import resource
+import numpy as np
+from beeline import Block
+block = Block(np.ones((20_000, 100)), 100)
+alone = block.scores(np.ones(100), threads=1)
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize()
+# Room for the stacks of a few threads more, by far not for all that are wanted.
+resource.setrlimit(resource.RLIMIT_AS, (size + (40 << 20), resource.RLIM_INFINITY))
+assert block.scores(np.ones(100), threads=30).tobytes() == alone.tobytes()
+"""
+
+
+def test_a_system_that_gives_few_threads_is_no_error():
+    done = subprocess.run([sys.executable, "-c", FEW_THREADS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_argument_sets_the_number():
     before = beeline.num_threads()
     beeline.set_num_threads(5)

@@ -1,6 +1,7 @@
 """The command line: one file per sub-command.
 
-Exit codes: 0 done; 1 the data or the machine stood in the way; 2 the command was given wrongly; 130 interrupted.
+Exit codes: 0 done; 1 the data or the machine stood in the way; 2 the command was given wrongly; 130 interrupted;
+143 terminated.
 """
 
 from __future__ import annotations

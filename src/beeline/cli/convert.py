@@ -27,7 +27,10 @@ def convert(
         typer.Option(metavar="STORE", help="Take columns, categories and scaling from this store, as for test rows."),
     ] = None,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the rows in a random order.")] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same order.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --shuffle: the same seed, the same order; 0 if not given."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a store that is already there.")] = False,
     threads: Threads = None,
     json: Json = False,

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from beeline.cli.errors import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["count", "number", "percent", "plain", "plain_table", "printable", "size", "standard_console"]
+__all__ = ["count", "number", "percent", "plain", "plain_table", "size", "standard_console"]
 
 
 def size(n_bytes: int) -> str:
@@ -69,8 +71,3 @@ def plain(text: str) -> str:
     from rich.markup import escape
 
     return escape(printable(text))
-
-
-def printable(text: str) -> str:
-    """Text of the user's data, without what would move the cursor or change colors."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

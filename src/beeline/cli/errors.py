@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from beeline.exceptions import BeelineError, ParameterError
 
-__all__ = ["interrupted", "one_line_errors", "print_line"]
+__all__ = ["interrupted", "one_line_errors", "print_line", "printable"]
 
 FAILED, USAGE = 1, 2
 _BY_SIGNAL = 128  # shells add the signal's number to this
@@ -30,10 +30,13 @@ def one_line_errors(debug: bool) -> Iterator[None]:
     debug
         Print the traceback before that line.
     """
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
         sys.stdout.flush()
+    except _Terminated:
+        print_line("terminated", "stopped before the end, nothing was written", color="33")
+        raise
     except KeyboardInterrupt:
         if debug:
             traceback.print_exc()
@@ -53,18 +56,27 @@ def interrupted() -> NoReturn:
     raise SystemExit(_BY_SIGNAL + signal.SIGINT)
 
 
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave as after Ctrl-C, so that what was half written is cleared away."""
-    print_line("terminated", "stopped before the end, nothing was written", color="33")
-    raise SystemExit(_BY_SIGNAL + number)
+class _Terminated(SystemExit):
+    """Someone asked the process to end; what was half written is cleared away, as after Ctrl-C."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    # Whoever asks again must not disturb the clearing away. Nothing is printed here: a write may be under way.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated(_BY_SIGNAL + number)
 
 
 def print_line(kind: str, message: str, *, color: str) -> None:
     """Print `beeline: kind: message` as one line on standard error, in color on a terminal."""
-    message = " ".join(message.split("\n"))
+    message = printable(" ".join(message.split("\n")))
     if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
         kind = f"\x1b[1;{color}m{kind}\x1b[0m"
     sys.stderr.write(f"beeline: {kind}: {message}\n")
+
+
+def printable(text: str) -> str:
+    """Text of the user's data, without what would move the cursor or change colors."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _sentence(error: Exception) -> str:
@@ -92,8 +104,10 @@ def _in_options(message: str) -> str:
     """The message with Python's names of arguments replaced by the options of the command line."""
     from beeline.cli.reading import spellings
 
-    options = spellings()
-    name = rf"({'|'.join(options)})"
-    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]], message)
-    message = re.sub(rf"\b(say|with) {name}\b(?!=)", lambda m: f"{m[1]} {options[m[2]]}", message)
-    return re.sub(rf"(?<![-\w]){name}=(?=(\S?))", lambda m: options[m[1]] + (" " if m[2] else ""), message)
+    options = {name: spelled.split("/") for name, spelled in spellings().items()}
+    name = rf"(?<![-\w])({'|'.join(options)})"
+    message = re.sub(rf"{name}=(True|False)\b", lambda m: options[m[1]][-1 if m[2] == "False" else 0], message)
+    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]][0], message)
+    message = re.sub(rf"(?<=say |ith ){name}\b(?!=)", lambda m: options[m[1]][0], message)
+    message = re.sub(rf"{name}=(?=([^\s,;.)]?))", lambda m: options[m[1]][0] + (" " if m[2] else ""), message)
+    return re.sub(r"(--[a-z-]+) \((\1(?: [^)]*)?)\)", r"\2", message)

@@ -68,13 +68,12 @@ def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: 
 def _facts_of_source(paths: list[str], options: ReadOptions, features: bool, progress: Progress | None) -> Facts:
     from beeline.cli.facts import source_facts
     from beeline.data.convert import open_reader
-    from beeline.data.files import detect_format, find_files
+    from beeline.data.files import detect_format, find_files, total_size
 
     files = find_files(paths)
-    sizes = [file.size for file in files]
     facts: Facts = {
         "path": paths[0] if len(paths) == 1 else paths,
         "format": options.format if options.format != "auto" else detect_format(files[0]),
-        "bytes": None if None in sizes else sum(size for size in sizes if size is not None),
+        "bytes": total_size(files),
     }
     return facts | source_facts(open_reader(paths, options, progress), _MEMORY, features=features)

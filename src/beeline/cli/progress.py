@@ -78,7 +78,9 @@ def _rich_progress() -> RichProgress:
 
 def _rates(rows: int, n_bytes: float, seconds: float) -> str:
     seconds = max(seconds, 1e-9)
-    return f"{_short(rows)} rows  {_short(rows / seconds)} rows/s  {n_bytes / seconds / 1e6:.0f} MB/s"
+    speed = f"{n_bytes / seconds / 1e6:.0f} MB/s"
+    # A walk that learns about columns makes no rows.
+    return f"{_short(rows)} rows  {_short(rows / seconds)} rows/s  {speed}" if rows else speed
 
 
 def _short(number: float) -> str:

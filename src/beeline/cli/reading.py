@@ -67,9 +67,9 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def spellings() -> dict[str, str]:
-    """How Python's arguments are called on the command line."""
+    """How Python's arguments are called on the command line; `--yes/--no` where they can be true or false."""
     names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
-    return {name: _spelled(name).split("/")[0] for name in (*names, *_OWN)} | {"recipe": "--like"}
+    return {name: _spelled(name) for name in (*names, *_OWN)} | {"recipe": "--like"}
 
 
 def _spelled(name: str) -> str:

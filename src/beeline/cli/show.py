@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from beeline.cli.drawing import count, number, percent, plain, plain_table, printable, size, standard_console
+from beeline.cli.drawing import count, number, percent, plain, plain_table, size, standard_console
+from beeline.cli.errors import print_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,8 +59,6 @@ def show_converted(facts: Facts) -> None:
 
 def show_skipped(facts: Facts) -> None:
     """Say on standard error what was passed over on the way."""
-    from beeline.cli.errors import print_line
-
     bad = facts.get("bad_lines")
     if bad and bad["count"]:
         print_line("warning", f"{count(bad['count'], 'bad line')} skipped; the first:", color="33")
@@ -80,7 +79,8 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "features", f"{facts['features']:,}  [dim]({facts['layout']}, {facts['dtype']})[/dim]"
     yield "nonzeros", f"{facts['nonzeros']:,}  [dim]({percent(facts['density'])} of all entries)[/dim]"
     if facts["values"] is not None:
-        yield "values", _range(facts["values"])
+        zeros = "  [dim](and zeros)[/dim]" if facts["layout"] == "sparse" and facts["density"] < 1 else ""
+        yield "values", _range(facts["values"]) + zeros
     if facts["bytes"] is not None:
         yield "size", f"{size(facts['bytes'])} on disk"
     yield "labels", _labels(facts["labels"])
@@ -117,24 +117,27 @@ def _labels(labels: Facts | None) -> str:
 
 
 def _classes(facts: Facts) -> Table | None:
+    """How many rows each label has; of many labels, the most frequent ones."""
     labels, recipe = facts["labels"], facts["recipe"]
     if labels is None or not labels.get("distinct"):
         return None
     names = recipe["label_categories"] if recipe is not None else None
-    values, counts = labels["distinct"]["values"], labels["distinct"]["counts"]
-    if len(values) > _MOST_CLASSES and not names:
-        return None
+    counts = list(zip(labels["distinct"]["values"], labels["distinct"]["counts"], strict=True))
+    if len(counts) > _MOST_CLASSES:
+        if any(value != int(value) for value, _ in counts if not isinstance(value, str)):
+            return None  # numbers to predict rather than classes
+        counts.sort(key=lambda pair: -pair[1])
     table = plain_table()
-    table.columns.clear()
-    for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify)
-    largest = max(counts)
-    for value, n in list(zip(values, counts, strict=True))[:_MOST_CLASSES]:
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    largest = max(n for _, n in counts)
+    for value, n in counts[:_MOST_CLASSES]:
         label = plain(names[int(value)]) if names else number(value)
         bar = "█" * max(1, round(_BAR * n / largest))
         table.add_row(f"[bold cyan]label[/] {label}", f"{n:,}", percent(n / facts["rows"]), f"[green]{bar}[/]")
-    if len(values) > _MOST_CLASSES:
-        table.add_row(f"[dim]… and {len(values) - _MOST_CLASSES:,} more[/]")
+    if len(counts) > _MOST_CLASSES:
+        table.add_row(f"[dim]… and {len(counts) - _MOST_CLASSES:,} less frequent[/]")
     return table
 
 

@@ -120,4 +120,6 @@ def _queries(queries: AnyArray) -> Ints:
     values = np.asarray(queries)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise DataError(f"query ids must be one whole number a row, not {values.dtype} of shape {values.shape}")
+    if len(values) and values.max() > np.iinfo(np.int64).max:
+        raise DataError(f"query ids must be below 2⁶³; the one of row {int(values.argmax())} is {values.max()}")
     return np.ascontiguousarray(values, dtype=np.int64)

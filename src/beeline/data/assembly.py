@@ -55,7 +55,7 @@ class RowAssembler:
         plan = [(c.first, c.n_features, c.kind == "categories", c.fill) for c in columns]
         self._plan = AssemblyPlan(plan, self.n_features, finite)
         self._names = [column.name for column in columns]
-        self._value_sets = [pa.array(c.categories, pa.string()) for c in columns]
+        self._value_sets = [pa.array(c.categories, pa.string()) if c.kind == "categories" else None for c in columns]
         self.missing: Ints = np.zeros(sum(c.width for c in columns if c.kind == "numeric"), np.int64)
         self.unknown = {column.name: 0 for column in columns if column.kind == "categories"}
 

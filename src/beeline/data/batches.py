@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from beeline.data.reader import BadLines, Progress
+from beeline.data.roles import flag
 from beeline.exceptions import DataError
 
 __all__ = ["Kind", "Piece", "TableSource", "ahead", "kind_of", "sliced"]
@@ -94,7 +95,7 @@ def kind_of(name: str, arrow_type: Any, where: str) -> Kind:  # noqa: ANN401
         what, remedy = "neither numbers nor text", "convert it first"
     raise DataError(
         f"{where}column {name!r} holds {what} ({arrow_type}), which cannot be features; "
-        f"leave it out with ignore (--ignore {name}), or {remedy}"
+        f"leave it out with ignore ({flag('ignore', name)}), or {remedy}"
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.assembly import READY_TYPES, as_text
 from beeline.data.batches import Piece, kind_of
-from beeline.data.roles import Roles
+from beeline.data.roles import Roles, flag
 from beeline.exceptions import DataError, LabelError
 
 __all__ = ["BesideColumns"]
@@ -70,7 +70,7 @@ class BesideColumns:
             raise LabelError(
                 f"{piece.place(row + at)}: label {array[at].as_py()!r} (column {name!r}) is none of the "
                 f"{len(self._categories or ())} labels that the recipe knows; remove the row, or leave the "
-                f"column out with ignore (--ignore {name})"
+                f"column out with ignore ({flag('ignore', name)})"
             )
         return np.asarray(numbers).astype(np.float64)
 

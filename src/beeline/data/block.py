@@ -27,7 +27,7 @@ from beeline.kernels import Columns, RowArrays, count_kept, keep_features
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["Block", "Labels", "concatenate"]
+__all__ = ["Block", "Labels", "concatenate", "row_numbers"]
 
 Labels = Floats | LabelSets
 
@@ -70,6 +70,8 @@ class Block:
             raise DataError(
                 f"a dense block of {self.n_features} features cannot have values of shape {self.values.shape}"
             )
+        if self.indptr is not None and not (self.indptr.ndim == self.values.ndim == 1 and len(self.indptr)):
+            raise DataError("a sparse block needs one position more than rows (indptr) and values in one dimension")
         if self.indices is not None and len(self.indices) != len(self.values):
             raise DataError(f"{len(self.indices)} indices do not match {len(self.values)} values")
         for name in ("labels", "weights", "queries"):
@@ -164,7 +166,7 @@ class Block:
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""
-        picked = np.ascontiguousarray(picked, dtype=np.int64)
+        picked = row_numbers(picked)
         if len(picked) and (picked.min() < 0 or picked.max() >= self.n_rows):
             raise DataError(f"row numbers must lie between 0 and {self.n_rows - 1}")
         if self.indptr is None or self.indices is None:
@@ -249,6 +251,17 @@ class Block:
         if v.ndim not in (1, 2) or len(v) != length:
             raise DataError(f"{name} must have {length} rows, not shape {v.shape}")
         return v
+
+
+def row_numbers(picked: AnyArray) -> Ints:
+    """The picked rows as int64. A mask or fractions raise: they would be taken for other rows."""
+    numbers = np.asarray(picked)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise DataError(
+            f"rows are picked by a list of whole numbers, not by {numbers.dtype} of shape {numbers.shape}; "
+            "np.flatnonzero turns a mask into numbers"
+        )
+    return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
 def concatenate(blocks: list[Block]) -> Block:

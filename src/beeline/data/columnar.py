@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -12,24 +12,32 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from beeline.data.batches import Kind, Piece, TableSource, sliced
-from beeline.data.files import SourceFile, open_random, open_stream, reading
+from beeline.data.files import SourceFile, open_random, open_stream, reading, total_size
 from beeline.data.reader import BadLines, Progress
 from beeline.data.roles import check_distinct, check_same_names
 from beeline.exceptions import FormatError, SourceError
 
-__all__ = ["ArrowSource", "MemorySource", "ParquetSource"]
+__all__ = ["ArrowSource", "MemorySource", "ParquetSource", "values_in"]
 
 _MOST_ROWS = 1 << 20
 
 
-class _ColumnarSource(TableSource):
+class _Typed(TableSource):
+    """A source whose types tell how wide its rows are."""
+
+    def _rows_within(self, memory: int, wanted: Iterable[str]) -> int:
+        """How many rows can be held, with the rows of features made of them, in about so many bytes."""
+        numbers = sum(values_in(self.types[name]) for name in wanted)
+        return max(1, min(_MOST_ROWS, memory // (4 * 8 * max(1, numbers))))
+
+
+class _ColumnarSource(_Typed):
     """Files with a schema."""
 
     def __init__(self, files: list[SourceFile]) -> None:
         self._files = files
         self.name = files[0].name
-        sizes = [file.size for file in files]
-        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self.total_bytes = total_size(files)
         schema = self._schema(files[0])
         check_distinct(schema.names, f"{self.name}: ")
         self.types = dict(zip(schema.names, schema.types, strict=True))
@@ -37,12 +45,11 @@ class _ColumnarSource(TableSource):
     def walk(self, wanted: dict[str, Kind], memory: int, progress: Progress, bad_lines: BadLines) -> Iterator[Piece]:
         """All rows in order, only the wanted columns; such files have no lines that could be skipped."""
         del bad_lines
-        rows = rows_within(memory, len(wanted))
         for file in self._files:
             first = 1
             if file is not self._files[0]:
                 check_same_names(self.types, self._schema(file).names, f"{file.name}: ", self.name)
-            for batch in self._batches(file, wanted, rows, progress):
+            for batch in self._batches(file, wanted, memory, progress):
                 yield Piece([batch], file.name, first)
                 first += batch.num_rows
 
@@ -51,8 +58,8 @@ class _ColumnarSource(TableSource):
         """The Arrow schema of a file."""
 
     @abstractmethod
-    def _batches(self, file: SourceFile, wanted: dict[str, Kind], rows: int, progress: Progress) -> Iterator[Any]:
-        """The batches of a file, of at most so many rows."""
+    def _batches(self, file: SourceFile, wanted: dict[str, Kind], memory: int, progress: Progress) -> Iterator[Any]:
+        """The batches of a file, small enough for the memory."""
 
 
 class ParquetSource(_ColumnarSource):
@@ -62,11 +69,15 @@ class ParquetSource(_ColumnarSource):
         with _formatted(file, "Parquet"), closing(open_random(file)) as handle:
             return pyarrow.parquet.ParquetFile(handle).schema_arrow
 
-    def _batches(self, file: SourceFile, wanted: dict[str, Kind], rows: int, progress: Progress) -> Iterator[Any]:
+    def _batches(self, file: SourceFile, wanted: dict[str, Kind], memory: int, progress: Progress) -> Iterator[Any]:
         # Text is stored as a dictionary in most files: then its rows need not be looked at one by one.
         texts = [name for name, kind in wanted.items() if kind == "text" and pa.types.is_string(self.types[name])]
         with _formatted(file, "Parquet"), closing(open_random(file)) as handle:
-            parquet = pyarrow.parquet.ParquetFile(handle, read_dictionary=texts)
+            # Near files are read as far as a batch needs; far ones by few large requests, a row group at a time.
+            buffer = min(max(memory // (16 * len(wanted)), 1 << 14), 1 << 20)
+            near = {"pre_buffer": False, "buffer_size": buffer} if file.filesystem is None else {"pre_buffer": True}
+            parquet = pyarrow.parquet.ParquetFile(handle, read_dictionary=texts, **near)
+            rows = self._rows_within(memory, wanted)
             told = 0
             for group in range(parquet.num_row_groups):
                 yield from parquet.iter_batches(rows, row_groups=[group], columns=list(wanted))
@@ -82,28 +93,39 @@ class ArrowSource(_ColumnarSource):
         with _formatted(file, "Arrow IPC"), closing(_ArrowFile(file)) as arrow:
             return arrow.reader.schema
 
-    def _batches(self, file: SourceFile, wanted: dict[str, Kind], rows: int, progress: Progress) -> Iterator[Any]:
-        with _formatted(file, "Arrow IPC"), closing(_ArrowFile(file, progress)) as arrow:
+    def _batches(self, file: SourceFile, wanted: dict[str, Kind], memory: int, progress: Progress) -> Iterator[Any]:
+        names = list(self._schema(file).names)
+        options = pyarrow.ipc.IpcReadOptions(included_fields=[names.index(name) for name in wanted])
+        with _formatted(file, "Arrow IPC"), closing(_ArrowFile(file, options, memory, progress)) as arrow:
             for batch in arrow.batches():
-                yield from sliced(batch.select(list(wanted)), rows)
+                yield from sliced(batch.select(list(wanted)), self._rows_within(memory, wanted))
 
 
 class _ArrowFile:
     """An open Arrow IPC file or stream."""
 
-    def __init__(self, file: SourceFile, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        file: SourceFile,
+        options: Any = None,  # noqa: ANN401
+        memory: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
         self._progress, self._size = progress, file.size or 0
         look = open_stream(file)
-        is_stream = look.read(6) != b"ARROW1"
+        self._is_stream = look.read(6) != b"ARROW1"
         look.close()
-        if is_stream:
+        if self._is_stream:
             self._handle: Any = _Readable(open_stream(file, progress.advance if progress else None))
-            self.reader = pyarrow.ipc.open_stream(pa.PythonFile(self._handle, mode="r"))
-        else:
-            # A mapped file is read as far as it is used, and batches of any size need no memory of their own.
-            self._handle = pa.memory_map(file.path) if file.is_plain else open_random(file)
-            self.reader = pyarrow.ipc.open_file(self._handle)
-        self._is_stream = is_stream
+            self.reader = pyarrow.ipc.open_stream(pa.PythonFile(self._handle, mode="r"), options=options)
+            return
+        self._handle = open_random(file)
+        self.reader = pyarrow.ipc.open_file(self._handle, options=options)
+        if file.is_plain and self._size > memory // 4 * self.reader.num_record_batches:
+            # Batches too large for the memory: a mapped file is read only as far as their rows are used.
+            self._handle.close()
+            self._handle = pa.memory_map(file.path)
+            self.reader = pyarrow.ipc.open_file(self._handle, options=options)
 
     def batches(self) -> Iterator[Any]:
         """The record batches, one by one."""
@@ -144,7 +166,7 @@ class _Readable:
         self.closed = True
 
 
-class MemorySource(TableSource):
+class MemorySource(_Typed):
     """Record batches that are already in memory."""
 
     def __init__(self, schema: Any, batches: list[Any], name: str = "the table") -> None:  # noqa: ANN401
@@ -159,14 +181,14 @@ class MemorySource(TableSource):
         del progress, bad_lines
         first = 1
         for batch in self._batches:
-            for part in sliced(batch.select(list(wanted)), rows_within(memory, len(wanted))):
+            for part in sliced(batch.select(list(wanted)), self._rows_within(memory, wanted)):
                 yield Piece([part], "", first)
                 first += part.num_rows
 
 
-def rows_within(memory: int, n_columns: int) -> int:
-    """How many rows of so many columns can be held, with the rows made of them, in about so many bytes."""
-    return max(1, min(_MOST_ROWS, memory // (4 * 8 * max(1, n_columns))))
+def values_in(arrow_type: Any) -> int:  # noqa: ANN401
+    """How many numbers one value of this type holds: a list of fixed length is that many features."""
+    return int(arrow_type.list_size) if pa.types.is_fixed_size_list(arrow_type) else 1
 
 
 @contextmanager

@@ -1,12 +1,17 @@
 """The faces of the data layer: `read` into memory, `convert` to a store on disk.
 
-source ── find_files ── Reader ──┬── read() ─────────────── ArrayDataset
-└── blocks() ── StoreWriter ── Store
+The way of the rows::
+
+    source ── find_files ── Reader ──┬── read() ───────────────── ArrayDataset
+                                     └── blocks() ── StoreWriter ── Store
+
+Both ways begin with `prepare`, which learns the recipe where there is anything to learn.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from beeline.data.arrays import from_arrays, is_array
 from beeline.data.block import Block
-from beeline.data.dataset import Dataset
-from beeline.data.files import FileFormat, SourceFile, detect_format, find_files
+from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.files import SourceFile, common_format, find_files
 from beeline.data.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions, parse_size
 from beeline.data.reader import Progress, Reader, RestartReading
 from beeline.data.recipe import Recipe
 from beeline.data.scaling import ScalingLearner
-from beeline.exceptions import DataError, ParameterError
+from beeline.exceptions import DataError, ParameterError, StoreError
 
 if TYPE_CHECKING:
     from beeline.data.store import Store, StoreWriter
@@ -50,7 +55,7 @@ def read(source: Source, *, progress: Progress | None = None, **options: Any) ->
     Dataset
         The rows in memory. Arrays are not copied when their layout already fits.
     """
-    if isinstance(source, Dataset):
+    if isinstance(source, ArrayDataset) and not options:
         return source
     chosen = ReadOptions(**options)
     if is_frame(source):
@@ -64,7 +69,7 @@ def convert(
     *,
     memory: str | int = "512M",
     shuffle: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
     **options: Any,  # noqa: ANN401
@@ -80,7 +85,7 @@ def convert(
     memory
         How much memory the conversion may use for data, as bytes or a text such as `512M`.
     shuffle, seed
-        Put the rows (or whole queries) in a random order, the same for the same seed.
+        Put the rows (or whole queries) in a random order, the same for the same seed (0 when not given).
     overwrite
         Replace a store that is already there.
     progress
@@ -95,10 +100,12 @@ def convert(
     """
     from beeline.data.store import StoreWriter
 
+    if seed is not None and not shuffle:
+        raise ParameterError("seed has no meaning without shuffle; leave it out, or shuffle the rows")
     budget = parse_size(memory)
     chosen = ReadOptions(**options)
     reader = _as_reader(source, chosen, progress)
-    with StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=seed if shuffle else None) as writer:
+    with StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=(seed or 0) if shuffle else None) as writer:
         n_features = _write_all(reader, writer, budget // 2)
         return writer.finish(reader.recipe, n_features)
 
@@ -108,7 +115,8 @@ def open_reader(source: Source, options: ReadOptions, progress: Progress | None 
     if isinstance(source, str | os.PathLike) and is_store(source):
         return DatasetReader(open_store(source), options, progress)
     files = find_files(source)
-    options = replace(options, format=_common_format(files) if options.format == "auto" else options.format)
+    _check_no_headless_store(files)
+    options = replace(options, format=common_format(files) if options.format == "auto" else options.format)
     if options.format == "libsvm":
         from beeline.data.libsvm import LibsvmReader
 
@@ -122,12 +130,20 @@ def open_reader(source: Source, options: ReadOptions, progress: Progress | None 
     return TableReader(files, options, progress)
 
 
+def _check_no_headless_store(files: list[SourceFile]) -> None:
+    """Without its manifest a store would read as a plain table, labels among the features."""
+    for file in files:
+        folder = Path(file.path).parent
+        if re.fullmatch(r"part-\d{5}\.arrow", Path(file.path).name) and not is_store(folder):
+            raise StoreError(f"{folder} looks like a store that has lost its manifest.json; convert the source again")
+
+
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether the path is a folder with a manifest."""
     return (Path(path) / "manifest.json").is_file()
 
 
-def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store:
+def open_store(path: str | os.PathLike[str], memory: str | int | None = None) -> Store:
     """Open a store that `convert` has written.
 
     Parameters
@@ -135,19 +151,11 @@ def open_store(path: str | os.PathLike[str], memory: int | None = None) -> Store
     path
         The folder.
     memory
-        The default budget of `Store.blocks`, in bytes.
+        The default budget of `Store.blocks`, in bytes or as a text such as `64M`.
     """
     from beeline.data.store import open_store as open_folder
 
     return open_folder(path, memory)
-
-
-def _common_format(files: list[SourceFile]) -> FileFormat:
-    first = detect_format(files[0])
-    for file in files[1:]:
-        if (other := detect_format(file)) != first:
-            raise DataError(f"{files[0].name} is {first} but {file.name} is {other}; read one format at a time")
-    return first
 
 
 def _as_reader(source: Source, options: ReadOptions, progress: Progress | None) -> Reader:

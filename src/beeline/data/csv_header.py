@@ -11,9 +11,9 @@ from beeline.data.roles import check_distinct
 from beeline.exceptions import DataError, FormatError
 from beeline.kernels import last_record_end, record_starts
 
-__all__ = ["Header", "read_header", "split_record"]
+__all__ = ["BYTE_ORDER_MARK", "Header", "read_header", "split_record"]
 
-_BOM = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DELIMITERS = ",\t;|"
 _QUOTED = re.compile(rb'"(?:[^"]|"")*"')
 
@@ -42,7 +42,7 @@ class Header:
 
 def read_header(head: bytes, options: ReadOptions, file: str) -> Header:
     """Read the header of a file, of which `head` is the beginning."""
-    start = len(_BOM) if head.startswith(_BOM) else 0
+    start = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FormatError("the file is UTF-16 text; convert it to UTF-8 first", file=file)
     if not head[start:].strip():
@@ -51,9 +51,15 @@ def read_header(head: bytes, options: ReadOptions, file: str) -> Header:
         raise FormatError("lines end with a carriage return alone; convert the line ends first", file=file)
     while head[start : start + 1] in (b"\n", b"\r"):
         start += 1
-    delimiter = options.delimiter or _detect_delimiter(head[start:])
+    found = _detect_delimiter(head[start:])
+    delimiter = options.delimiter or found
     stop = start + _first_record(head[start:], delimiter)
     fields = split_record(head[start:stop], delimiter, file, line=1 + head.count(b"\n", 0, start))
+    if len(fields) == 1 and found != delimiter and found in fields[0]:
+        raise FormatError(
+            f"{delimiter!r} separates nothing in the first line but {found!r} does; leave it out",
+            file=file,
+        )
     if options.header is False:
         names = tuple(f"f{k}" for k in range(1, len(fields) + 1))
         return Header(delimiter, names, start, 1 + head.count(b"\n", 0, start))

@@ -10,17 +10,26 @@ import pyarrow as pa
 import pyarrow.csv
 
 from beeline.data.batches import Kind
-from beeline.data.csv_header import Header, split_record
+from beeline.data.csv_header import BYTE_ORDER_MARK, Header, split_record
+from beeline.data.roles import flag
 from beeline.exceptions import FormatError
 from beeline.kernels import record_starts
 
-__all__ = ["MISSING_MARKS", "CsvParser", "Parsed", "TextPiece"]
+__all__ = ["MISSING_MARKS", "CsvParser", "Parsed", "TextPiece", "as_stream"]
 
 # What stands for a missing value, in columns of numbers and of text alike.
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>"]
 _TRUE, _FALSE = ["true", "True", "TRUE", "1"], ["false", "False", "FALSE", "0"]
 _BLOCK = 1 << 19
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+def as_stream(text: bytes, start: int, stop: int) -> Any:  # noqa: ANN401
+    """A part of a text for pyarrow's reader, without a copy."""
+    if text.startswith(BYTE_ORDER_MARK, start):
+        # pyarrow would take the mark off, but only a file begins with one; an empty line before it changes nothing.
+        return pa.BufferReader(b"\n" + text[start:stop])
+    return pa.BufferReader(pa.py_buffer(text).slice(start, stop - start))
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ class CsvParser:
         while True:
             try:
                 table = pyarrow.csv.read_csv(
-                    pa.BufferReader(pa.py_buffer(text).slice(start, stop - start)),
+                    as_stream(text, start, stop),
                     self._read_options(block),
                     self._parse_options(quoted_newlines),
                     self._convert_options(),
@@ -194,5 +203,5 @@ class CsvParser:
             what = "true or false, as those before"
         else:
             what = "a whole number" if name in self.exact else "a number"
-        remedy = f", or read the column as categories with text (--text {name})" if self.text_helps else ""
+        remedy = f", or read the column as categories with text ({flag('text', name)})" if self.text_helps else ""
         return f"column {name!r} has the value {shown!r}, which is not {what}; correct the value{remedy}"

@@ -24,12 +24,12 @@ import pyarrow.csv
 
 from beeline.data.batches import Kind, Piece, TableSource, ahead
 from beeline.data.csv_header import Header, read_header
-from beeline.data.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece
-from beeline.data.files import SourceFile, open_stream
+from beeline.data.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece, as_stream
+from beeline.data.files import SourceFile, open_stream, total_size
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, NoProgress, Progress
 from beeline.data.roles import check_same_names
-from beeline.exceptions import FormatError
+from beeline.exceptions import BeelineError, FormatError
 from beeline.kernels import last_record_end, num_threads
 
 __all__ = ["CsvSource"]
@@ -47,8 +47,7 @@ class CsvSource(TableSource):
     def __init__(self, files: list[SourceFile], options: ReadOptions) -> None:
         self._files, self._options = files, options
         self.name = files[0].name
-        sizes = [file.size for file in files]
-        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self.total_bytes = total_size(files)
         self.types: dict[str, Any] = self._look(files[0])
 
     def settle(self, names: Iterable[str]) -> None:
@@ -95,8 +94,16 @@ class CsvSource(TableSource):
     ) -> Iterator[tuple[SourceFile, float, Parsed]]:
         """Parse pieces by the threads of a pool, at most so many at a time, and give the results in order."""
         waiting: deque[tuple[SourceFile, float, Future[Parsed]]] = deque()
+        late: BeelineError | None = None
         try:
-            for file, header, piece in pieces:
+            while True:
+                try:
+                    file, header, piece = next(pieces)
+                except StopIteration:
+                    break
+                except BeelineError as error:
+                    late = error  # what was read before it comes first
+                    break
                 parser = self._parser(file, header, wanted)
                 waiting.append((file, piece.share, pool.submit(parser.parse, piece)))
                 if len(waiting) == most:
@@ -105,6 +112,8 @@ class CsvSource(TableSource):
             while waiting:
                 done, share, future = waiting.popleft()
                 yield done, share, future.result()
+            if late is not None:
+                raise late
         finally:
             for _, _, future in waiting:
                 future.cancel()
@@ -223,7 +232,7 @@ def _read_loosely(text: bytes, header: Header, newlines: bool, names: list[str])
     for block in (1 << 20, len(text) + 1):
         try:
             return pyarrow.csv.read_csv(
-                pa.BufferReader(text),
+                as_stream(text, 0, len(text)),
                 pyarrow.csv.ReadOptions(column_names=list(header.names), block_size=block),
                 pyarrow.csv.ParseOptions(
                     delimiter=header.delimiter, newlines_in_values=newlines, invalid_row_handler=skip

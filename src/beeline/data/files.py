@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from beeline.exceptions import DataError, FormatError, SourceError
+from beeline.exceptions import DataError, FormatError, ParameterError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow.fs
 
-__all__ = ["ByteStream", "SourceFile", "detect_format", "find_files", "open_random", "open_stream", "reading"]
+__all__ = [
+    "ByteStream",
+    "SourceFile",
+    "common_format",
+    "detect_format",
+    "find_files",
+    "open_random",
+    "open_stream",
+    "reading",
+    "total_size",
+]
 
 Compression = Literal["none", "gzip", "bz2", "zstd"]
 FileFormat = Literal["libsvm", "csv", "parquet", "arrow", "npz"]
@@ -100,7 +110,12 @@ def find_files(source: PathLike | Sequence[PathLike]) -> list[SourceFile]:
         A path or URI (`s3://`, `gs://`, `hdfs://`, `file://`), or several. A folder stands for the files directly
         or further below it, sorted by name; names that begin with `.` or `_` are passed over.
     """
-    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    one = isinstance(source, (str, os.PathLike)) or not isinstance(source, Iterable)
+    several: Sequence[Any] = [source] if one else list(cast("Sequence[PathLike]", source))
+    if not all(isinstance(item, (str, os.PathLike)) for item in several):
+        raise ParameterError(
+            f"a source is a path, several paths, an array, a matrix or a frame, not {type(source).__name__}"
+        )
     if not several:
         raise SourceError("no file was given")
     return [file for item in several for file in _find(os.fspath(item))]
@@ -110,15 +125,25 @@ def _find(name: str) -> list[SourceFile]:
     if _URI.match(name):
         return list(_find_remote(name))
     path = Path(name)
+    if (path / "manifest.json").is_file():
+        raise SourceError(f"{name}: is a store, and stores are read one at a time; convert their sources together")
     if path.is_dir():
         paths = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path).parts))
         if not paths:
             raise SourceError(f"{name}: the folder holds no file")
-    elif path.exists():
+    elif path.is_file():
         paths = [path]
+    elif path.exists():
+        raise SourceError(f"{name}: is not a regular file, and a source is read more than once; save it first")
     else:
         raise SourceError(f"{name}: no such file or folder")
     return [_local(p) for p in paths]
+
+
+def total_size(files: Sequence[SourceFile]) -> int | None:
+    """Bytes on disk of all files, None where those of one are not known."""
+    sizes = [file.size for file in files if file.size is not None]
+    return sum(sizes) if len(sizes) == len(files) else None
 
 
 def _hidden(parts: Sequence[str]) -> bool:
@@ -257,14 +282,31 @@ def detect_format(file: SourceFile) -> FileFormat:
     return _guess_text(file, head)
 
 
+def common_format(files: Sequence[SourceFile]) -> FileFormat:
+    """The format that all files have; raises `DataError` when they differ."""
+    first = detect_format(files[0])
+    for file in files[1:]:
+        if (other := detect_format(file)) != first:
+            raise DataError(f"{files[0].name} is {first} but {file.name} is {other}; read several formats one by one")
+    return first
+
+
 def _guess_text(file: SourceFile, head: bytes) -> FileFormat:
     # The last line may be cut off by the end of the look.
     lines = head.splitlines()[: -1 if len(head) == 1 << 16 else None][:100]
     lines = [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
     if not lines or b"\0" in head:
-        raise FormatError("the format cannot be told from the content; say it with format=", file=file.name)
+        raise _untold(file)
     if any(re.search(rb"\s\d+:", b" " + line) for line in lines) and all(map(_LIBSVM_LINE.fullmatch, lines)):
         return "libsvm"
     if re.search(rb"[,;\t|]", lines[0]):
         return "csv"
-    raise FormatError("the format cannot be told from the content; say it with format=", file=file.name)
+    raise _untold(file)
+
+
+def _untold(file: SourceFile) -> FormatError:
+    known = "LIBSVM text, CSV, Parquet, Arrow or npz"
+    return FormatError(
+        f"the format cannot be told from the content; if it is {known}, say it with format=, or else convert it",
+        file=file.name,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
-from beeline.data.files import SourceFile
+from beeline.data.files import SourceFile, total_size
 from beeline.data.labels import LabelSets
 from beeline.data.libsvm_dialect import Problem, as_error, first_dialect, is_question
 from beeline.data.libsvm_feeds import open_feed
@@ -166,8 +166,8 @@ class LibsvmReader(Reader):
 
     def _more_room(self, parser: LibsvmParser, outcome: LibsvmOutcome) -> tuple[int, int, int]:
         """Room for all rows, if the rest is like what was parsed; only what is used of it takes memory."""
-        total = sum(file.size or 0 for file in self._files)
-        growth = 1.25 * total / self._parsed if self._parsed else 2.0
+        total = total_size(self._files)
+        growth = 1.25 * total / self._parsed if total and self._parsed else 2.0
         rows, entries, labels = (max(int(u * growth), 2 * w) for u, w in zip(parser.used, outcome.wanted, strict=True))
         return rows, entries, labels
 
@@ -177,8 +177,7 @@ class LibsvmReader(Reader):
         self._parsed = 0
         if self._dialect.queries is None:
             self._dialect = replace(self._dialect, queries=self._first_row_has_query())
-        sizes = [file.size for file in self._files]
-        self.progress.start(stage, None if None in sizes else sum(size or 0 for size in sizes))
+        self.progress.start(stage, total_size(self._files))
         return LibsvmParser(self._dialect.for_kernel(self._options), self._chunk_bytes)
 
     def _first_row_has_query(self) -> bool:

@@ -65,7 +65,6 @@ class _StreamFeed:
         self._name = file.name
         self._ahead = _ReadAhead(file, piece)
         self._text, self._at, self._end = b"", 0, 0
-        self._lines = 0
 
     def parse(self, parser: LibsvmParser, most: int) -> LibsvmOutcome | None:
         if self._at >= self._end and not self._next_text(parser.line):

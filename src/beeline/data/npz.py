@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from beeline.data.block import Block
-from beeline.data.files import SourceFile, open_random, reading
+from beeline.data.files import SourceFile, open_random, reading, total_size
 from beeline.data.npz_archive import Archive
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, Reader
@@ -81,8 +81,7 @@ class NpzReader(Reader):
         return recipe
 
     def _raw_blocks(self, stage: str, memory: int) -> Iterator[Block]:
-        sizes = [file.size for file in self._files]
-        self.progress.start(stage, None if None in sizes else sum(size or 0 for size in sizes))
+        self.progress.start(stage, total_size(self._files))
         allow = self._options.allow_nonfinite
         for file in self._files:
             with _opened(file) as archive:

@@ -89,6 +89,8 @@ class Archive:
                 archive = stack.enter_context(zipfile.ZipFile(handle))
             except zipfile.BadZipFile as error:
                 raise FormatError(f"this is no valid .npz file: {error}", file=name) from error
+            if not any(member.endswith(".npy") for member in archive.namelist()):
+                raise FormatError("the zip archive holds no NumPy array, so it is no .npz file; unpack it", file=name)
             names = [member.removesuffix(".npy") for member in archive.namelist()]
             self._check_names(names)
             self._members = {n: stack.enter_context(closing(_Member(archive, n, name))) for n in names}
@@ -135,7 +137,10 @@ class Archive:
         kind = stored.replace(b"\0", b"").decode("ascii", "replace")
         if kind != "csr":
             raise FormatError(f"the matrix is {kind!r}, not CSR; save X.tocsr()", file=self._name)
-        n_rows, n_features = (int(n) for n in self._members["shape"].all())
+        shape = self._members["shape"].all()
+        if shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
+            raise FormatError(f"the shape of a matrix must be two whole numbers, not {shape}", file=self._name)
+        n_rows, n_features = (int(n) for n in shape)
         if self._members["indptr"].shape != (n_rows + 1,):
             raise FormatError(f"indptr must have {n_rows + 1} entries", file=self._name)
         if self._members["indices"].shape != self._members["data"].shape:

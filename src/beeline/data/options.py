@@ -21,6 +21,7 @@ Layout = Literal["auto", "dense", "sparse"]
 Dtype = Literal["float64", "float32"]
 
 _CHOICES = {"format": Format, "missing": Missing, "scale": Scale, "layout": Layout, "dtype": Dtype}
+_DELIMITER = re.compile(r"[^\r\n\"\0\x80-\U0010ffff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class ReadOptions:
     text
         Columns of a table that hold categories although they look like numbers.
     delimiter
-        What separates the fields of a CSV file; seen in its first line when not given.
+        The character that separates the fields of a CSV file; seen in its first line when not given.
     header
         Whether the first line of a CSV file holds the names of the columns; if not, they are named f1, f2, …. When not
         said, names are expected, and a first line that looks like data raises.
@@ -91,13 +92,21 @@ class ReadOptions:
     recipe: Recipe | None = None
 
     def __post_init__(self) -> None:
-        for name in ("ignore", "text"):
-            columns = getattr(self, name)
-            object.__setattr__(self, name, (columns,) if isinstance(columns, str) else tuple(columns))
         for name, choices in _CHOICES.items():
             value, allowed = getattr(self, name), get_args(choices)
             if value not in allowed:
                 raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        for name in ("label", "weight", "query", "delimiter"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise ParameterError(f"{name} must be text, not {value!r}; write it in quotes")
+        for name in ("ignore", "text"):
+            if isinstance(value := getattr(self, name), str) or not all(isinstance(column, str) for column in value):
+                raise ParameterError(f"{name} must be a list of names, not {value!r}")
+            object.__setattr__(self, name, tuple(value))  # as a recipe keeps them
+        if self.recipe is not None and not hasattr(self.recipe, "feature_names"):
+            raise ParameterError(f"recipe must be a Recipe, such as that of open_store(path), not {self.recipe!r}")
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+            raise ParameterError(f"delimiter must be one ASCII character other than a quote, not {self.delimiter!r}")
         if self.n_features is not None and self.n_features < 1:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
         if self.max_categories < 1:
@@ -105,8 +114,9 @@ class ReadOptions:
 
     def refuse(self, names: Iterable[str], kind: str) -> None:
         """Raise when one of the named options was given, because this kind of source cannot honour it."""
+        refused = set(names)
         for field in fields(self):
-            if field.name in names and getattr(self, field.name) != field.default:
+            if field.name in refused and getattr(self, field.name) != field.default:
                 raise ParameterError(f"{field.name} has no meaning for {kind}; leave it out")
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError, ParameterError
 
-__all__ = ["Roles", "assign_roles", "check_distinct", "check_same_names"]
+__all__ = ["Roles", "assign_roles", "check_distinct", "check_same_names", "flag"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def assign_roles(names: Sequence[str], options: ReadOptions, where: str) -> Role
         raise DataError(
             f"{where}the recipe does not know column {strange[0]!r}"
             f"{f' and {len(strange) - 1} more' if len(strange) > 1 else ''}; leave it out with ignore "
-            f"(--ignore {strange[0]})"
+            f"({flag('ignore', strange[0])})"
         )
     return roles
 
@@ -105,8 +105,14 @@ def _did_you_mean(name: str, names: Sequence[str]) -> str:
     close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
     if close:
         return f"; did you mean {' or '.join(repr(other) for other in close)}?"
-    shown = ", ".join(repr(other) for other in names[:10])
+    some = names if len(names) <= 10 else [*names[:5], "…", *names[-5:]]
+    shown = ", ".join(repr(other) if other != "…" else other for other in some)
     return f"; the columns are {shown}{' …' if len(names) > 10 else ''}"
+
+
+def flag(option: str, name: str) -> str:
+    """How to say an option for a column on the command line, in one line whatever the name."""
+    return f"--{option} {name if name.isidentifier() else repr(name)}"
 
 
 def check_distinct(names: Iterable[str], where: str, hint: str = "") -> None:

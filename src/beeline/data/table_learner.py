@@ -9,7 +9,7 @@ from beeline.data.assembly import RowAssembler, RowsBuilder, as_text
 from beeline.data.batches import Kind, Piece
 from beeline.data.options import ReadOptions
 from beeline.data.recipe import Column, Recipe
-from beeline.data.roles import Roles
+from beeline.data.roles import Roles, flag
 from beeline.data.scaling import Scaling, ScalingLearner, learned_scaling
 from beeline.data.statistics import FeatureStatistics
 from beeline.exceptions import DataError
@@ -82,7 +82,7 @@ class TableLearner:
             raise DataError(
                 f"{piece.file + ': ' if piece.file else ''}text column {name!r} has more than "
                 f"{self._options.max_categories:,} different values, each of which would be a feature; leave it out "
-                f"with ignore (--ignore {name}), or allow more with max_categories"
+                f"with ignore ({flag('ignore', name)}), or allow more with max_categories"
             )
 
     def finish(self) -> Recipe:
@@ -129,7 +129,7 @@ class TableLearner:
         if self.n_rows and not self._statistics.count[column.first]:
             raise DataError(
                 f"column {column.name!r} has no value at all, so there is no mean; leave it out with ignore "
-                f"(--ignore {column.name})"
+                f"({flag('ignore', column.name)})"
             )
         return float(self._statistics.mean[column.first])
 

@@ -19,17 +19,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from beeline._types import AnyArray
 from beeline.data.assembly import RowAssembler, RowsBuilder
 from beeline.data.batches import Kind, Piece, TableSource, kind_of, sliced
 from beeline.data.beside import BesideColumns
 from beeline.data.block import Block
-from beeline.data.columnar import ArrowSource, ParquetSource
+from beeline.data.columnar import ArrowSource, ParquetSource, values_in
 from beeline.data.csv_text import CsvSource
 from beeline.data.dataset import ArrayDataset
-from beeline.data.files import SourceFile, detect_format
+from beeline.data.files import SourceFile, common_format
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, Reader
 from beeline.data.recipe import Recipe
@@ -179,8 +178,7 @@ class TableReader(Reader):
         return kinds
 
     def _learner(self) -> TableLearner:
-        types = pa.types
-        widths = {n: int(t.list_size) if types.is_fixed_size_list(t) else 1 for n, t in self._source.types.items()}
+        widths = {name: values_in(kind) for name, kind in self._source.types.items()}
         return TableLearner(self._roles, self._kinds, widths, self._options)
 
     def _walk(self, stage: str, memory: int) -> Iterator[Piece]:
@@ -245,10 +243,7 @@ class TableReader(Reader):
 
 
 def _open(files: list[SourceFile], options: ReadOptions) -> TableSource:
-    formats = {options.format if options.format != "auto" else detect_format(file) for file in files}
-    if len(formats) > 1:
-        raise DataError(f"the files have several formats ({', '.join(sorted(formats))}); read them one by one")
-    (found,) = formats
+    found = options.format if options.format != "auto" else common_format(files)
     if found == "csv":
         return CsvSource(files, options)
     options.refuse(("delimiter", "header", "skip_bad_lines"), f"{found} files")

@@ -6,6 +6,8 @@ this process may use, or what `set_num_threads` says; every kernel also takes `t
 
 from __future__ import annotations
 
+import os
+
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
@@ -67,6 +69,15 @@ __all__ = [
     "set_num_threads",
     "solve_positive",
 ]
+
+
+def _check_environment(text: str) -> None:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise ParameterError(f"BEELINE_NUM_THREADS must be a whole number of at least 1, not {text!r}")
+
+
+# The kernels would fall back to all cores without a word.
+_check_environment(os.environ.get("BEELINE_NUM_THREADS") or "1")
 
 
 def num_threads() -> int:

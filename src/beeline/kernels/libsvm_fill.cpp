@@ -10,10 +10,14 @@ namespace beeline::libsvm {
 
 namespace {
 
+#ifdef BEELINE_SMALL_WINDOWS  // for the fuzzer: short texts reach every case
+constexpr std::size_t kWindow = 1 << 7, kLongestWindow = 1 << 9;
+#else
 // Stops are found for stretches of about this many bytes, so that they stay in the first-level cache.
 constexpr std::size_t kWindow = 1 << 14;
 // A line longer than this is parsed without them: they take four bytes for each of its bytes.
 constexpr std::size_t kLongestWindow = 1 << 24;
+#endif
 constexpr std::size_t kMostText = 40;
 
 template <class Value, class Index>
@@ -44,17 +48,12 @@ class Filler {
 
   // Null when no line can be plain.
   static ParsePlain choose(const Dialect& dialect) {
-    if (dialect.sets || dialect.queries == Queries::unknown) return nullptr;
-    return dialect.queries == Queries::each ? choose<true>() : choose<false>();
-  }
-
-  template <bool has_query>
-  static ParsePlain choose() {
+    if (dialect.queries == Queries::unknown) return nullptr;
 #if defined(__x86_64__)
-    if (instructions() >= Instructions::avx512) return avx512::parse_plain_lines<has_query, Value, Index>;
-    if (instructions() >= Instructions::avx2) return avx2::parse_plain_lines<has_query, Value, Index>;
+    if (instructions() >= Instructions::avx512) return avx512::parse_plain_lines<Value, Index>;
+    if (instructions() >= Instructions::avx2) return avx2::parse_plain_lines<Value, Index>;
 #endif
-    return baseline::parse_plain_lines<has_query, Value, Index>;
+    return baseline::parse_plain_lines<Value, Index>;
   }
 
   bool go_on() const { return findings_.first.flaw == Flaw::none; }

@@ -15,7 +15,11 @@ namespace beeline::libsvm {
 namespace {
 
 // A chunk's last line reaches beyond the chunk; most lines end within this many bytes.
+#ifdef BEELINE_SMALL_WINDOWS
+constexpr std::size_t kTail = 1 << 4;
+#else
 constexpr std::size_t kTail = 1 << 12;
+#endif
 constexpr std::int64_t kLongestLine = std::int64_t{1} << 30;
 constexpr std::size_t kKeptScratch = std::size_t{1} << 24;
 
@@ -125,14 +129,14 @@ class Walk {
 
   Outcome run(int threads) {
     parallel_for(done_.size(), [&](std::size_t chunk) {
-      auto scratch = parser_.borrow();
       try {
+        auto scratch = parser_.borrow();
         work(chunk, *scratch);
+        parser_.give_back(std::move(scratch));
       } catch (...) {
         stop(chunk);  // nobody must wait for this chunk
         throw;
       }
-      parser_.give_back(std::move(scratch));
     }, threads);
     Outcome outcome;
     outcome.end = next_byte_;

@@ -12,6 +12,10 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if !defined(__clang__)
+// A false alarm about GCC 12's own header, as soon as sanitizers are on.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #endif
 
 namespace beeline::libsvm {
@@ -88,8 +92,9 @@ BEELINE_AVX512 void store(float* to, __mmask8 which, __m512d x) {
   _mm256_mask_storeu_ps(to, which, _mm512_cvtpd_ps(x));
 }
 
-// Up to eight entries whose numbers are whole and short. `stop` is the blank before the first. Returns how many were
-// stored; the rest, if any, is to be looked at one by one.
+// Up to eight entries whose numbers are whole and short, and that end within the next 64 bytes. `stop` is the blank
+// before the first. Returns how many were stored, −1 when their indices do not increase; what comes next, if it is
+// not the line's end, is to be looked at in another way.
 template <class Value, class Index>
 BEELINE_AVX512 int read_group(const char* text, const std::uint32_t* stop, std::int64_t base, std::int64_t& last,
                               Index* indices, Value* values) {

@@ -12,19 +12,27 @@ class PlainLines {
  public:
   BEELINE_HOT PlainLines(const char* text, const std::uint32_t* stop, const Dialect& dialect,
                          const Slot<Value, Index>& slot)
-      : text_(text), stop_(stop), base_(dialect.base), last_allowed_(last_allowed(dialect)), slot_(slot) {}
+      : text_(text),
+        stop_(stop),
+        base_(dialect.base),
+        last_allowed_(last_allowed(dialect)),
+        sets_(dialect.sets),
+        has_query_(dialect.queries == Queries::each),
+        slot_(slot) {}
 
   // Parses the line that begins at text[at], of which stop_ is the first stop; then both belong to the line after it.
   // False: the line is not plain, and nothing has changed but stop_.
-  template <bool has_query>
   BEELINE_HOT bool parse(std::uint32_t& at) {
     std::uint32_t p = at;
-    double label;
-    std::int64_t query = kNoQuery, entry = slot_.entry, last = base_ - 1;
-    if (!read_label(p, label) || (has_query && !read_query(p, query)) || !read_entries(p, entry, last)) return false;
+    std::int64_t query = kNoQuery, label = slot_.label, entry = slot_.entry, last = base_ - 1;
+    if (!read_labels(p, label) || (has_query_ && !read_query(p, query)) || !read_entries(p, entry, last)) return false;
     if (last > last_allowed_) return false;
-    slot_.last_index = std::max(slot_.last_index, last);
-    slot_.labels[slot_.label++] = label;
+    if (entry > slot_.entry) slot_.last_index = std::max(slot_.last_index, last);
+    if (sets_) {
+      slot_.several |= label - slot_.label > 1;
+      slot_.label_ends[slot_.row] = label;
+    }
+    slot_.label = label;
     slot_.ends[slot_.row] = slot_.entry = entry;
     if (slot_.queries) slot_.queries[slot_.row] = query;
     ++slot_.row;
@@ -45,6 +53,16 @@ class PlainLines {
 
   // Each reader moves `at` from the first byte of what it reads to the stop behind it, and stop_ to that stop.
 
+  BEELINE_HOT bool read_labels(std::uint32_t& at, std::int64_t& label) {
+    if (!read_label(at, slot_.labels[label++])) return false;
+    while (sets_ && text_[at] == ',') {
+      ++at;
+      ++stop_;
+      if (!read_label(at, slot_.labels[label++])) return false;
+    }
+    return ends_field(text_[at]);
+  }
+
   BEELINE_HOT bool read_label(std::uint32_t& at, double& label) {
     const std::uint64_t negative = text_[at] == '-';
     const std::uint32_t begin = at + (negative | (text_[at] == '+'));
@@ -60,7 +78,7 @@ class PlainLines {
       if (places > 0) label = (label * kTens[places] + digits_before(text_ + at, places)) / kTens[places];
     }
     label = with_sign(label, negative);
-    return ends_field(text_[at]);
+    return true;
   }
 
   BEELINE_HOT bool read_query(std::uint32_t& at, std::int64_t& query) {
@@ -171,17 +189,18 @@ class PlainLines {
   const char* text_;
   const std::uint32_t* stop_;
   const std::int64_t base_, last_allowed_;
+  const bool sets_, has_query_;
   Slot<Value, Index> slot_;
 };
 
 // Parses plain lines from text[at] on, where `stop` is the first stop, until text[n] or a line that is not plain.
 // Returns where it ended; `stop` is then somewhere at or before the first stop from there on.
-template <bool has_query, class Value, class Index>
+template <class Value, class Index>
 BEELINE_TARGET std::uint32_t parse_plain_lines(const char* text, std::uint32_t at, std::uint32_t n,
                                                const std::uint32_t*& stop, const Dialect& dialect,
                                                Slot<Value, Index>& slot) {
   PlainLines<Value, Index> lines(text, stop, dialect, slot);
-  while (at < n && BEELINE_LIKELY(lines.template parse<has_query>(at))) {
+  while (at < n && BEELINE_LIKELY(lines.parse(at))) {
   }
   stop = lines.stop();
   slot = lines.slot();

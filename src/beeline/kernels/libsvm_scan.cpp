@@ -9,6 +9,10 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if !defined(__clang__)
+// A false alarm about GCC 12's own header, as soon as sanitizers are on.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #endif
 
 namespace beeline::libsvm {

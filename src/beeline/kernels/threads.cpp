@@ -11,8 +11,8 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
-#include <vector>
 
 namespace beeline {
 namespace {
@@ -69,10 +69,11 @@ class Pool {
   }
 
  private:
+  // Where the system gives no more threads, those that are there have to do: the caller works in any case.
   void grow(int wanted) {
-    while (static_cast<int>(workers_.size()) < wanted) {
-      workers_.emplace_back([this] { serve(); });
-      workers_.back().detach();
+    try {
+      for (; n_workers_ < wanted; ++n_workers_) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
     }
   }
 
@@ -100,7 +101,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::deque<Job*> jobs_;
-  std::vector<std::thread> workers_;
+  int n_workers_ = 0;
 };
 
 // The pool is never destroyed: its threads sleep until the process ends. A forked child has none of its parent's

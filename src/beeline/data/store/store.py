@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block, Labels
+from beeline.data.block import Block, Labels, row_numbers
 from beeline.data.dataset import Dataset
 from beeline.data.labels import LabelSets
 from beeline.data.options import parse_size
@@ -182,7 +182,7 @@ class Store(Dataset):
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy; each chunk they lie in is visited once."""
-        picked = np.ascontiguousarray(picked, dtype=np.int64)
+        picked = row_numbers(picked)
         if not len(picked):
             return self.rows(0, 0)
         if picked.min() < 0 or picked.max() >= self.n_rows:
