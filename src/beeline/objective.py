@@ -131,7 +131,7 @@ class Objective:
         n, modulus = self.n_regularized, self.strength * self.regularizer.l2
         product = point.gradient[:n] - modulus * point.theta[:n]  # −Xᵀa
         (conjugate,) = self.engine.sum(
-            lambda _, u, y, c: (self.loss.conjugate_sum(-u, y, c),),
+            lambda _, u, y, c: (self.loss.dual_cost(u, y, c, -1.0),),
             self.shards,
             point.slopes,
             self.shard_labels,
@@ -215,14 +215,21 @@ class Point:
         product[: o.n_regularized] += o.strength * o.regularizer.l2 * v[: o.n_regularized]
         return product
 
-    def hessian(self) -> Floats:
-        """∂²J(θ), the lower triangle; one pass of nnz·(nonzeros a row) steps."""
+    def hessian(self, least: float = 0.0) -> Floats:
+        """∂²J(θ), the lower triangle; one pass of nnz·(nonzeros a row) steps.
+
+        Rows whose curvature is below `least` times the largest are left out and cost nothing.
+        """
         o = self.objective
         d = o.data.n_features
+        curvatures = self.curvatures
+        if least:
+            limit = least * max(float(h.max(initial=0.0)) for h in curvatures)
+            curvatures = [np.where(h > limit, h, 0.0) for h in curvatures]
         hessian = np.zeros((o.size, o.size))
-        (hessian[:d, :d],) = o.engine.sum(lambda shard, h: (shard.block.gram(h),), o.shards, self.curvatures)
+        (hessian[:d, :d],) = o.engine.sum(lambda shard, h: (shard.block.gram(h),), o.shards, curvatures)
         if o.has_intercept:
-            edge, corner = o.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), o.shards, self.curvatures)
+            edge, corner = o.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), o.shards, curvatures)
             hessian[d, :d], hessian[d, d] = edge, corner
         hessian[np.diag_indices(o.n_regularized)] += o.strength * o.regularizer.l2
         return hessian
@@ -246,13 +253,19 @@ class Point:
         theta[-1] += b
         return Point(self.objective, theta, [z + b for z in self.z])
 
-    def with_best_intercept(self) -> Point:
+    def with_best_intercept(self, accuracy: float = 0.0) -> Point:
         """The same weights with the best free intercept; no pass over the data.
 
-        Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it. The loss must be smooth.
+        For a smooth loss Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it, as far as
+        double precision goes. For another one, a value of J within `accuracy`, relatively, of the best.
         """
         if self.objective.intercept != "free":
             return self
+        if not self.objective.loss.has_curvature:
+            along = np.zeros(self.objective.size)
+            along[-1] = 1.0
+            line = Line(self, along, [np.ones_like(z) for z in self.z])
+            return line.move(line.least(-np.inf, np.inf, 0.0, accuracy))
         point, low, high = self, -np.inf, np.inf
         for _ in range(100):
             slope = sum(float(u.sum()) for u in point.slopes)
@@ -270,9 +283,14 @@ class Point:
             point = point.shifted(step)
         return point
 
+    def towards(self, other: Point, accuracy: float) -> Point:
+        """The best point between this one and a little beyond the other; no pass over the data."""
+        line = Line(self, other.theta - self.theta, [b - a for a, b in zip(self.z, other.z, strict=True)])
+        return line.move(line.least(0.0, 1.5, 1.0, accuracy))
+
     def line(self, direction: Floats) -> Line:
         """J along θ + t·direction; one pass."""
-        return Line(self, direction)
+        return Line(self, direction, self.objective.scores(direction))
 
     @cached_property
     def bound(self) -> float:
@@ -290,9 +308,8 @@ class Point:
 class Line:
     """J along θ + t·direction, from scores alone."""
 
-    def __init__(self, point: Point, direction: Floats) -> None:
-        self.point, self.direction = point, direction
-        self.dz = point.objective.scores(direction)
+    def __init__(self, point: Point, direction: Floats, dz: list[Floats]) -> None:
+        self.point, self.direction, self.dz = point, direction, dz
 
     def at(self, t: float) -> tuple[float, float]:
         """J and its derivative by t; no pass over the data."""
@@ -305,10 +322,51 @@ class Line:
             o.shard_labels,
             o.shard_costs,
         )
-        n = o.n_regularized
-        moved, direction = point.theta[:n] + t * self.direction[:n], self.direction[:n]
-        value = o.strength * o.regularizer.value(moved) + float(loss)
-        return value, o.strength * dot(o.regularizer.gradient(moved), direction) + float(slope)
+        penalty, incline = self._penalty(t)
+        return o.strength * penalty + float(loss), o.strength * incline + float(slope)
+
+    def _penalty(self, t: float) -> tuple[float, float]:
+        """Ω and its derivative by t."""
+        omega, n = self.point.objective.regularizer, self.point.objective.n_regularized
+        if omega.smooth:
+            constant, linear, square = self._products
+            return omega.l2 * (0.5 * constant + t * (linear + 0.5 * t * square)), omega.l2 * (linear + t * square)
+        moved, direction = self.point.theta[:n] + t * self.direction[:n], self.direction[:n]
+        return omega.value(moved), dot(omega.gradient(moved), direction)
+
+    @cached_property
+    def _products(self) -> tuple[float, float, float]:
+        """‖w‖², wᵀd and ‖d‖² of the regularized coordinates: Ω is a parabola along the line."""
+        n = self.point.objective.n_regularized
+        w, d = self.point.theta[:n], self.direction[:n]
+        return dot(w, w), dot(w, d), dot(d, d)
+
+    def least(self, low: float, high: float, first: float, accuracy: float) -> float:
+        """Where J is least between low and high (either may be infinite), to a relative accuracy of J.
+
+        J lies above its tangents: where those of a bracket meet is the next t to look at, and how far J is above that
+        bounds the error. Needs no smoothness. `first` is the first t, and the best one must beat t = 0.
+        """
+        best, t = (self.point.value, 0.0), first
+        left: tuple[float, float, float] | None = None  # t, J and its derivative, below the minimum
+        right: tuple[float, float, float] | None = None
+        for _ in range(60):
+            value, slope = self.at(t)
+            best = min(best, (value, t))
+            left, right = ((t, value, slope), right) if slope < 0 else (left, (t, value, slope))
+            if slope == 0 or (left is None and t <= low) or (right is None and t >= high):
+                break
+            if left is None or right is None:
+                span = 2 * abs(t - first) or 0.1 * max(1.0, abs(first))
+                t = max(t - span, low) if left is None else min(t + span, high)
+                continue
+            width = right[0] - left[0]
+            meet = (left[1] - right[1] + right[2] * width) / (right[2] - left[2])
+            floor = left[1] + left[2] * meet
+            if best[0] - floor <= accuracy * abs(best[0]) or width <= 1e-15 * max(abs(left[0]), abs(right[0])):
+                break
+            t = left[0] + min(max(meet, 0.05 * width), 0.95 * width)
+        return best[1]
 
     def move(self, t: float) -> Point:
         """The point at t; no pass over the data."""

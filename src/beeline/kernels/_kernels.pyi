@@ -9,7 +9,7 @@ def dot(a: NDArray[float64], b: NDArray[float64]) -> float: ...
 def solve_positive(a: NDArray[float64], b: NDArray[float64]) -> bool: ...
 def loss_sum(
     name: str,
-    parameter: float,
+    parameters: tuple[float, float],
     z: NDArray[float64],
     y: NDArray[float64],
     c: NDArray[float64],
@@ -19,7 +19,7 @@ def loss_sum(
 ) -> float: ...
 def loss_along(
     name: str,
-    parameter: float,
+    parameters: tuple[float, float],
     z: NDArray[float64],
     dz: NDArray[float64],
     t: float,
@@ -29,7 +29,7 @@ def loss_along(
 ) -> tuple[float, float]: ...
 def conjugate_sum(
     name: str,
-    parameter: float,
+    parameters: tuple[float, float],
     a: NDArray[float64],
     scale: float,
     y: NDArray[float64],
@@ -81,24 +81,29 @@ class DualSweeps:
     def __init__(
         self,
         rows: RowArrays,
+        order: NDArray[int64],
         y: NDArray[float64],
         costs: NDArray[float64],
-        norms: NDArray[float64],
         start: NDArray[float64],
         w: NDArray[float64],
         loss: str,
-        parameter: float,
-        strength: float,
-        rho: float,
+        parameters: tuple[float, float],
         seed: int,
     ) -> None: ...
-    def sweep(self, shrink: bool = True) -> tuple[float, int, int]: ...
-    def restore(self) -> None: ...
+    def measure(
+        self, norms: NDArray[float64], means: NDArray[float64], inverse_strength: float, rho: float, mean_norm: float
+    ) -> None: ...
+    def sweep(self) -> tuple[float, float, int]: ...
+    def descend_face(self, most: int) -> tuple[float, int]: ...
     def recentre(self) -> None: ...
-    def set_centre(self, b: float) -> None: ...
+    def revise(self, z: NDArray[float64]) -> None: ...
+    def conjugate(self) -> float: ...
     def copy_dual(self, out: NDArray[float64]) -> None: ...
+    def set_centre(self, b: float) -> None: ...
     @property
     def intercept(self) -> float: ...
+    @property
+    def total(self) -> float: ...
     @property
     def active(self) -> int: ...
     @property

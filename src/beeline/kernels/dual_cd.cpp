@@ -5,8 +5,8 @@
 // Dual:    max over a    of  −‖Σ a_i x_i‖²/(2λ) − Σ ψ_i(a_i),  ψ_i(a) = max over z of −az − c_i l(z, y_i),
 // with w = Σ a_i x_i/λ; an intercept that costs nothing adds the constraint s = Σ a_i = 0.
 //
-// The constraint is met by the method of multipliers: maximise the dual minus b₀s + ρs²/2, then move b₀ to b₀ + ρs, which is
-// the intercept found so far. Since s = 0 at the end, every x_i may be replaced by x_i − μ. With μ the mean of the
+// The constraint is met by the method of multipliers: maximise the dual minus b₀s + ρs²/2, then move b₀ to b₀ + ρs, which
+// is the intercept found so far. Since s = 0 at the end, every x_i may be replaced by x_i − μ. With μ the mean of the
 // rows the intercept no longer pulls at the weights, which is what makes the multiplier converge in a few sweeps. Nothing
 // is subtracted from the data: with m_i = μᵀx_i the score of a row under w̃ = w − sμ/λ needs only m_i, s, μᵀw and ‖μ‖².
 // With μ = 0, b₀ = 0 and ρ = 1/λ the intercept is regularized like any weight; with ρ = 0 there is none.
@@ -14,6 +14,7 @@
 // What limits the speed is the latency of rows in random order: everything about a row lies in one cache line, rows are
 // visited in runs of neighbours (the caller has shuffled them), and what comes next is fetched ahead.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -24,8 +25,7 @@
 #include <tuple>
 #include <vector>
 
-#include "dual_steps.h"
-#include "entries.h"
+#include "dual_face.h"
 #include "random.h"
 
 namespace beeline {
@@ -34,80 +34,81 @@ namespace {
 using namespace nb::literals;
 using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// What a sweep needs of a row, in one cache line.
-struct alignas(64) RowState : DualRow {
-  double mean;  // m_i = μᵀx_i
-  Span span;
-  std::uint32_t number;  // of the row in the caller's order
-};
-
 class DualSweeps {
  public:
-  // The rows in the order in which they are to lie in memory; `q` holds ‖x_i − μ‖²/λ + ρ.
-  DualSweeps(const RowArrays& arrays, Longs order, Vector y, Vector costs, Vector q, Vector means, Vector start, Output w,
-             const std::string& loss, double parameter, std::uint64_t seed)
-      : arrays_(arrays), w_(w), loss_(loss), parameter_(parameter), random_(seed) {
+  // The rows in the order in which they are to lie in memory, with the dual variables to start from and w = Σ a_i x_i/λ,
+  // which is kept up to date. A row that costs nothing has a = 0 for ever and is left out.
+  DualSweeps(const RowArrays& arrays, Longs order, Vector y, Vector costs, Vector start, Output w,
+             const std::string& loss, const Parameters& parameters, std::uint64_t seed)
+      : arrays_(arrays), w_(w), loss_(loss), parameters_(parameters), random_(seed) {
     rows_.reserve(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
       const std::size_t i = static_cast<std::size_t>(order.data()[k]);
-      if (costs.data()[i] <= 0) continue;  // a row that costs nothing has a = 0 for ever
+      if (costs.data()[i] <= 0) continue;
       RowState row;
       row.a = start.data()[i];
-      row.q = q.data()[i];
       row.cost = costs.data()[i];
       row.y = y.data()[i];
-      row.mean = means.size() ? means.data()[i] : 0.0;
       row.span = span_of(arrays, i);
       row.number = static_cast<std::uint32_t>(i);
       rows_.push_back(row);
-      sum_ += row.a;
-      sum_means_ += row.a * row.mean;
     }
     active_ = rows_.size();
   }
 
-  // How the intercept is treated: 1/λ, ρ, and ‖μ‖².
-  void set_intercept(double inverse_strength, double rho, double mean_norm) {
-    inverse_strength_ = inverse_strength;
-    rho_ = rho;
-    mean_norm_ = mean_norm;
+  // Sets ‖x_i − μ‖² and m_i = μᵀx_i of every row, 1/λ, ρ and ‖μ‖².
+  void measure(Vector norms, Vector means, double inverse_strength, double rho, double mean_norm) {
+    geometry_ = {inverse_strength, rho, mean_norm};
+    sums_ = {};
+    for (RowState& row : rows_) {
+      row.q = norms.data()[row.number] * inverse_strength + rho;
+      row.mean = means.size() ? means.data()[row.number] : 0.0;
+      sums_.add(row.a, row);
+    }
   }
 
-  // One pass over the rows that have not been shrunk: (largest violation, rows visited, entries visited).
-  std::tuple<double, std::size_t, std::size_t> sweep(bool shrink) {
+  // One pass over the rows that have not been shrunk: (largest violation, growth of the dual, entries visited).
+  std::tuple<double, double, std::size_t> sweep() {
     nb::gil_scoped_release release;
     return with_entries(arrays_, [&](auto entries) {
-      return with_dual(loss_, parameter_, [&](auto dual) { return sweep_rows(entries, dual, shrink); });
+      return with_dual(loss_, parameters_, [&](auto dual) { return sweep_rows(entries, dual); });
+    });
+  }
+
+  // A step over all variables between their bounds: (growth of the dual, entries visited).
+  std::tuple<double, std::size_t> descend_face(int most) {
+    nb::gil_scoped_release release;
+    return with_entries(arrays_, [&](auto entries) {
+      return with_dual(loss_, parameters_, [&](auto dual) -> std::tuple<double, std::size_t> {
+        FaceStep<decltype(entries), decltype(dual)> step(entries, dual, geometry_, rows_, active_, w_.size());
+        const double growth = step.size() > 1 ? step.run(w_.data(), sums_, centre_, most) : 0.0;
+        return {growth, step.entries_visited()};
+      });
     });
   }
 
   // The method of multipliers' step: the intercept found so far becomes the centre.
-  void recentre() { centre_ += rho_ * sum_; }
+  void recentre() { centre_ += geometry_.rho * sums_.total; }
 
-  // Looks at every row with its score under the current (w̃, b): a row that could move comes back, one that is settled
-  // at a bound leaves. Shrinking may therefore err.
+  // Looks at every row with its score: one that could move comes back, one that is settled at a bound leaves. Shrinking
+  // may therefore err.
   void revise(Vector z) {
     nb::gil_scoped_release release;
-    with_dual(loss_, parameter_, [&](auto dual) {
+    with_dual(loss_, parameters_, [&](auto dual) {
       const auto settled = [&](const RowState& row) { return dual.settled(row, z.data()[row.number], limits_); };
-      const auto middle = std::stable_partition(rows_.begin(), rows_.end(), [&](const RowState& r) { return !settled(r); });
-      active_ = static_cast<std::size_t>(middle - rows_.begin());
-    });
-  }
-
-  // Maximises the dual over the rows strictly between their bounds, by conjugate gradients, and goes there as far as
-  // the dual grows along the path that the bounds bend; (growth of the dual, entries visited).
-  std::tuple<double, std::size_t> descend_face(int most) {
-    nb::gil_scoped_release release;
-    return with_entries(arrays_, [&](auto entries) {
-      return with_dual(loss_, parameter_, [&](auto dual) { return face_step(entries, dual, most); });
+      const std::size_t before = active_;
+      for (std::size_t i = before; i < rows_.size(); ++i)
+        if (!settled(rows_[i])) std::swap(rows_[i], rows_[active_++]);
+      for (std::size_t i = 0; i < before; ++i)
+        if (settled(rows_[i])) leaving_.push_back(static_cast<std::uint32_t>(i));
+      remove_leaving();
     });
   }
 
   // Σ ψ_i(a_i).
   double conjugate() const {
     nb::gil_scoped_release release;
-    return with_dual(loss_, parameter_, [&](auto dual) {
+    return with_dual(loss_, parameters_, [&](auto dual) {
       double sum = 0;
       for (const RowState& row : rows_) sum += dual.conjugate(row);
       return sum;
@@ -119,9 +120,9 @@ class DualSweeps {
     for (const RowState& row : rows_) out.data()[row.number] = row.a;
   }
 
-  double intercept() const { return centre_ + bias(); }
+  double intercept() const { return centre_ + geometry_.intercept(sums_); }
   void set_centre(double b) { centre_ = b; }
-  double sum() const { return sum_; }
+  double total() const { return sums_.total; }
   std::size_t active() const { return active_; }
   std::size_t size() const { return rows_.size(); }
 
@@ -129,15 +130,11 @@ class DualSweeps {
   static constexpr std::size_t kRun = 8;    // neighbouring rows visited together
   static constexpr std::size_t kAhead = 3;  // rows whose entries are fetched ahead
 
-  // What is added to x_iᵀw − (s/λ)m_i beside the centre to make the score: ρs − μᵀw̃.
-  double bias() const { return rho_ * sum_ - inverse_strength_ * (sum_means_ - sum_ * mean_norm_); }
-
   template <class Entries, class Dual>
-  std::tuple<double, std::size_t, std::size_t> sweep_rows(const Entries& entries, const Dual& dual, bool shrink) {
-    double* w = w_.data();
+  std::tuple<double, double, std::size_t> sweep_rows(const Entries& entries, const Dual& dual) {
     ShrinkLimits seen{0, 0};
+    double growth = 0;
     std::size_t n_entries = 0;
-    const std::size_t visited = active_;
     shuffle_runs();
     for (std::size_t k = 0; k < order_.size(); ++k) {
       const std::size_t begin = order_[k] * kRun, end = std::min(begin + kRun, active_);
@@ -148,17 +145,17 @@ class DualSweeps {
         if (ahead < active_) entries.prefetch(rows_[ahead].span);
         RowState& row = rows_[i];
         n_entries += row.span.count;
-        const double z = entries.dot(row.span, w) - inverse_strength_ * sum_ * row.mean + centre_ + bias();
+        const double z = centre_ + geometry_.score(entries, row, w_.data(), sums_);
         const DualStep out = dual.step(row, z);
         seen.low = std::min(seen.low, out.violation);
         seen.high = std::max(seen.high, out.violation);
         const double change = out.a - row.a;
         if (change != 0) {
-          entries.axpy(row.span, change * inverse_strength_, w);
-          sum_ += change;
-          sum_means_ += change * row.mean;
+          entries.axpy(row.span, change * geometry_.inverse_strength, w_.data());
+          sums_.add(change, row);
           row.a = out.a;
-        } else if (Dual::kShrinks && shrink && dual.settled(row, z, limits_)) {
+          growth += 0.5 * std::fabs(change * out.violation);  // exact unless a bound cut the step short
+        } else if (Dual::kShrinks && dual.settled(row, z, limits_)) {
           leaving_.push_back(static_cast<std::uint32_t>(i));
         }
       }
@@ -166,111 +163,7 @@ class DualSweeps {
     remove_leaving();
     limits_.high = seen.high > 0 ? seen.high : kInfinity;
     limits_.low = seen.low < 0 ? seen.low : -kInfinity;
-    return {std::max(-seen.low, seen.high), visited, n_entries};
-  }
-
-  // Σ p_k x_k over the free rows, centred and with the intercept: what a move p adds to the scores.
-  struct Move {
-    std::vector<double> w;
-    double sum = 0, sum_means = 0;
-  };
-
-  template <class Entries>
-  void make_move(const Entries& entries, const std::vector<double>& p, Move& move) const {
-    std::fill(move.w.begin(), move.w.end(), 0.0);
-    move.sum = move.sum_means = 0;
-    for (std::size_t k = 0; k < free_.size(); ++k) {
-      const RowState& row = rows_[free_[k]];
-      entries.axpy(row.span, p[k] * inverse_strength_, move.w.data());
-      move.sum += p[k];
-      move.sum_means += p[k] * row.mean;
-    }
-  }
-
-  template <class Entries>
-  double score(const Entries& entries, const RowState& row, const double* w, double sum, double sum_means) const {
-    return entries.dot(row.span, w) - inverse_strength_ * (sum * row.mean + sum_means - sum * mean_norm_) + rho_ * sum;
-  }
-
-  template <class Entries, class Dual>
-  std::tuple<double, std::size_t> face_step(const Entries& entries, const Dual& dual, int most) {
-    free_.clear();
-    std::vector<Face> faces;
-    std::size_t per_pass = 0;
-    for (std::size_t i = 0; i < active_; ++i) {
-      const Face face = dual.face(rows_[i]);
-      if (face.low == face.high) continue;
-      free_.push_back(static_cast<std::uint32_t>(i));
-      faces.push_back(face);
-      per_pass += rows_[i].span.count;
-    }
-    const std::size_t n = free_.size();
-    if (n < 2) return {0.0, 0};
-    std::vector<double> g(n), p(n, 0.0), r(n), v(n), qv(n);
-    Move move{std::vector<double>(w_.size())};
-    double rho = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const RowState& row = rows_[free_[k]];
-      g[k] = score(entries, row, w_.data(), sum_, sum_means_) + centre_ + faces[k].slope;
-      r[k] = -g[k];
-      v[k] = r[k] / (row.q + faces[k].curvature);
-      rho += r[k] * v[k];
-    }
-    std::size_t passes = 1;
-    double best_gain = 0;
-    const double first = rho;
-    for (int it = 0; it < most && rho > 1e-4 * first; ++it) {
-      make_move(entries, v, move);
-      double vqv = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        qv[k] = score(entries, rows_[free_[k]], move.w.data(), move.sum, move.sum_means) + faces[k].curvature * v[k];
-        vqv += v[k] * qv[k];
-      }
-      passes += 2;
-      if (!(vqv > 0)) break;
-      const double alpha = rho / vqv, gain = 0.5 * alpha * rho;
-      double next = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        p[k] += alpha * v[k];
-        r[k] -= alpha * qv[k];
-        const double scaled = r[k] / (rows_[free_[k]].q + faces[k].curvature);
-        next += r[k] * scaled;
-      }
-      for (std::size_t k = 0; k < n; ++k)
-        v[k] = r[k] / (rows_[free_[k]].q + faces[k].curvature) + next / rho * v[k];
-      rho = next;
-      best_gain = std::max(best_gain, gain);
-      if (gain < 0.01 * best_gain) break;
-    }
-    for (double t = 1; t > 1e-3; t *= 0.4) {
-      double linear = 0, square = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        const double a = rows_[free_[k]].a;
-        v[k] = std::clamp(a + t * p[k], faces[k].low, faces[k].high) - a;
-        linear += g[k] * v[k];
-        square += faces[k].curvature * v[k] * v[k];
-      }
-      make_move(entries, v, move);
-      passes += 1;
-      double norm = 0;
-      for (double x : move.w) norm += x * x;
-      // ‖Σ p x̃‖²/λ with x̃ = x − μ, and what the intercept adds
-      square += norm / inverse_strength_ - inverse_strength_ * move.sum * (2 * move.sum_means - move.sum * mean_norm_) +
-                rho_ * move.sum * move.sum;
-      const double growth = -linear - 0.5 * square;
-      if (growth > 0 && growth >= -0.1 * linear) {
-        for (std::size_t k = 0; k < n; ++k) rows_[free_[k]].a = v[k] + rows_[free_[k]].a;
-        for (std::size_t k = 0; k < n; ++k) {
-          RowState& row = rows_[free_[k]];
-          row.a = std::clamp(row.a, faces[k].low, faces[k].high);
-        }
-        for (std::size_t j = 0; j < move.w.size(); ++j) w_.data()[j] += move.w[j];
-        sum_ += move.sum;
-        sum_means_ += move.sum_means;
-        return {growth, passes * per_pass};
-      }
-    }
-    return {0.0, passes * per_pass};
+    return {std::max(-seen.low, seen.high), growth, n_entries};
   }
 
   void shuffle_runs() {
@@ -306,10 +199,12 @@ class DualSweeps {
   RowArrays arrays_;
   Output w_;
   std::string loss_;
-  double parameter_, inverse_strength_ = 1, rho_ = 0, mean_norm_ = 0;
-  double centre_ = 0, sum_ = 0, sum_means_ = 0;  // b₀, s, μᵀ Σ a_i x_i
+  Parameters parameters_;
+  Geometry geometry_;
+  double centre_ = 0;  // b₀
+  Sums sums_;
   std::vector<RowState> rows_;
-  std::vector<std::uint32_t> order_, leaving_, free_;
+  std::vector<std::uint32_t> order_, leaving_;
   std::size_t active_ = 0;
   ShrinkLimits limits_;
   Random random_;
@@ -319,20 +214,19 @@ class DualSweeps {
 
 void bind_dual_cd(nb::module_& m) {
   nb::class_<DualSweeps>(m, "DualSweeps")
-      .def(nb::init<const RowArrays&, Longs, Vector, Vector, Vector, Vector, Vector, Output, const std::string&, double,
+      .def(nb::init<const RowArrays&, Longs, Vector, Vector, Vector, Output, const std::string&, const Parameters&,
                     std::uint64_t>(),
-           "rows"_a, "order"_a, "y"_a, "costs"_a, "q"_a, "means"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameter"_a,
-           "seed"_a)
-      .def("set_intercept", &DualSweeps::set_intercept, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
-      .def("sweep", &DualSweeps::sweep, "shrink"_a = true)
+           "rows"_a, "order"_a, "y"_a, "costs"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameters"_a, "seed"_a)
+      .def("measure", &DualSweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
+      .def("sweep", &DualSweeps::sweep)
+      .def("descend_face", &DualSweeps::descend_face, "most"_a)
       .def("recentre", &DualSweeps::recentre)
       .def("revise", &DualSweeps::revise, "z"_a)
-      .def("descend_face", &DualSweeps::descend_face, "most"_a)
       .def("conjugate", &DualSweeps::conjugate)
       .def("copy_dual", &DualSweeps::copy_dual, "out"_a.noconvert())
       .def("set_centre", &DualSweeps::set_centre, "b"_a)
       .def_prop_ro("intercept", &DualSweeps::intercept)
-      .def_prop_ro("sum", &DualSweeps::sum)
+      .def_prop_ro("total", &DualSweeps::total)
       .def_prop_ro("active", &DualSweeps::active)
       .def_prop_ro("size", &DualSweeps::size);
 }

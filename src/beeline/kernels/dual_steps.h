@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "losses.h"
+
 namespace beeline {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -158,13 +160,13 @@ struct SquaredDual {
   double conjugate(const DualRow& row) const { return -row.y * row.a + 0.5 * row.a * row.a / row.cost; }
 };
 
-// visit(problem) for the named loss; `parameter` is its ε where it has one.
+// visit(problem) for the named loss; `parameters` are its own.
 template <class Visit>
-auto with_dual(const std::string& name, double parameter, Visit visit) {
+auto with_dual(const std::string& name, const Parameters& parameters, Visit visit) {
   if (name == "hinge") return visit(MarginDual<false>{});
   if (name == "squared_hinge") return visit(MarginDual<true>{});
-  if (name == "epsilon_insensitive") return visit(TubeDual<false>{parameter});
-  if (name == "squared_epsilon_insensitive") return visit(TubeDual<true>{parameter});
+  if (name == "epsilon_insensitive") return visit(TubeDual<false>{parameters[0]});
+  if (name == "squared_epsilon_insensitive") return visit(TubeDual<true>{parameters[0]});
   if (name == "logistic") return visit(LogisticDual{});
   if (name == "squared") return visit(SquaredDual{});
   throw std::invalid_argument("dual coordinate descent has no step for the loss " + name);

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -44,13 +45,13 @@ struct Pair {
 };
 
 // Σ c_i l(z_i, y_i); fills c_i·slope_i and c_i·curvature_i where asked.
-double loss_sum(const std::string& name, double parameter, Vector z, Vector y, Vector c, std::optional<Output> slopes,
+double loss_sum(const std::string& name, const Parameters& parameters, Vector z, Vector y, Vector c, std::optional<Output> slopes,
                 std::optional<Output> curvatures, int threads) {
   nb::gil_scoped_release release;
   double* slope = slopes ? slopes->data() : nullptr;
   double* curvature = curvatures ? curvatures->data() : nullptr;
   const double *zs = z.data(), *ys = y.data(), *cs = c.data();
-  return with_loss(name, parameter, [&](auto loss) {
+  return with_loss(name, parameters, [&](auto loss) {
     return sum_parts<double>(z.size(), threads, [&](std::size_t begin, std::size_t end) {
       double sum = 0;
       for (std::size_t i = begin; i < end; ++i) {
@@ -65,11 +66,11 @@ double loss_sum(const std::string& name, double parameter, Vector z, Vector y, V
 }
 
 // (Σ c_i l(z_i + t·dz_i, y_i), its derivative by t): a line search that needs no pass over the data.
-std::pair<double, double> loss_along(const std::string& name, double parameter, Vector z, Vector dz, double t, Vector y,
+std::pair<double, double> loss_along(const std::string& name, const Parameters& parameters, Vector z, Vector dz, double t, Vector y,
                                      Vector c, int threads) {
   nb::gil_scoped_release release;
   const double *zs = z.data(), *ds = dz.data(), *ys = y.data(), *cs = c.data();
-  const Pair total = with_loss(name, parameter, [&](auto loss) {
+  const Pair total = with_loss(name, parameters, [&](auto loss) {
     return sum_parts<Pair>(z.size(), threads, [&](std::size_t begin, std::size_t end) {
       Pair sum;
       for (std::size_t i = begin; i < end; ++i) {
@@ -84,11 +85,11 @@ std::pair<double, double> loss_along(const std::string& name, double parameter, 
 }
 
 // Σ ψ_i(scale · a_i); a row that costs nothing has ψ(0) = 0 and no other feasible a.
-double conjugate_sum(const std::string& name, double parameter, Vector a, double scale, Vector y, Vector c,
+double conjugate_sum(const std::string& name, const Parameters& parameters, Vector a, double scale, Vector y, Vector c,
                      int threads) {
   nb::gil_scoped_release release;
   const double *as = a.data(), *ys = y.data(), *cs = c.data();
-  return with_loss(name, parameter, [&](auto loss) {
+  return with_loss(name, parameters, [&](auto loss) {
     return sum_parts<double>(a.size(), threads, [&](std::size_t begin, std::size_t end) {
       double sum = 0;
       for (std::size_t i = begin; i < end; ++i) {
@@ -106,10 +107,10 @@ double conjugate_sum(const std::string& name, double parameter, Vector a, double
 }  // namespace
 
 void bind_losses(nb::module_& m) {
-  m.def("loss_sum", &loss_sum, "name"_a, "parameter"_a, "z"_a, "y"_a, "c"_a, "slopes"_a.none().noconvert(),
+  m.def("loss_sum", &loss_sum, "name"_a, "parameters"_a, "z"_a, "y"_a, "c"_a, "slopes"_a.none().noconvert(),
         "curvatures"_a.none().noconvert(), "threads"_a = 0);
-  m.def("loss_along", &loss_along, "name"_a, "parameter"_a, "z"_a, "dz"_a, "t"_a, "y"_a, "c"_a, "threads"_a = 0);
-  m.def("conjugate_sum", &conjugate_sum, "name"_a, "parameter"_a, "a"_a, "scale"_a, "y"_a, "c"_a, "threads"_a = 0);
+  m.def("loss_along", &loss_along, "name"_a, "parameters"_a, "z"_a, "dz"_a, "t"_a, "y"_a, "c"_a, "threads"_a = 0);
+  m.def("conjugate_sum", &conjugate_sum, "name"_a, "parameters"_a, "a"_a, "scale"_a, "y"_a, "c"_a, "threads"_a = 0);
 }
 
 }  // namespace beeline

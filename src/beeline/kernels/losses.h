@@ -5,6 +5,7 @@
 // The NumPy forms in beeline.losses are the definition; a contract test holds the two together.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -13,6 +14,9 @@
 namespace beeline {
 
 constexpr double kInfeasible = std::numeric_limits<double>::infinity();
+
+// What a loss is set to: its ε or width, or both in this order.
+using Parameters = std::array<double, 2>;
 
 struct Derivatives {
   double value, slope, curvature;
@@ -111,16 +115,72 @@ struct RoundedHingeLoss {
   }
 };
 
-// visit(loss) with the concrete type of the named loss; `parameter` is its ε where it has one.
+// max(0, t) with its kink rounded off by entropy: μ·log(1 + exp(t/μ)), at most μ·log 2 above.
+struct Softplus {
+  double scale;
+  Derivatives at(double t) const {
+    const double small = std::exp(-std::fabs(t) / scale), other = small / (1 + small);
+    return {scale * std::log1p(small) + (t > 0 ? t : 0), t > 0 ? 1 / (1 + small) : other, other * (1 - other) / scale};
+  }
+
+  // What the entropy of 0 ≤ p ≤ c adds to a conjugate.
+  double conjugate(double p, double c) const {
+    const double rest = c - p;
+    return scale * ((p > 0 ? p * std::log(p / c) : 0.0) + (rest > 0 ? rest * std::log(rest / c) : 0.0));
+  }
+};
+
+constexpr double kLog2 = 0.693147180559945309;
+
+// The hinge rounded by entropy, at most width/2 above it.
+struct SoftHingeLoss {
+  double width;
+  Softplus soft() const { return {width / (2 * kLog2)}; }
+
+  Derivatives at(double z, double y) const {
+    const Derivatives d = soft().at(1 - y * z);
+    return {d.value, -y * d.slope, d.curvature};
+  }
+
+  double conjugate(double a, double y, double c) const {
+    const double alpha = y * a;
+    return alpha < 0 || alpha > c ? kInfeasible : -alpha + soft().conjugate(alpha, c);
+  }
+};
+
+// The ε-insensitive loss rounded by entropy, at most width/2 above it: a softplus on each side of the tube.
+struct SoftTubeLoss {
+  double epsilon, width;
+  Softplus soft() const { return {width / (4 * kLog2)}; }
+
+  Derivatives at(double z, double y) const {
+    const Derivatives above = soft().at(z - y - epsilon), below = soft().at(y - z - epsilon);
+    return {above.value + below.value, above.slope - below.slope, above.curvature + below.curvature};
+  }
+
+  // |a| = p − q with the split p, q in [0, c] that costs least: pq = k(c − p)(c − q), k = exp(−2ε/μ), a quadratic in p.
+  double conjugate(double a, double y, double c) const {
+    const double size = std::fabs(a);
+    if (size > c) return kInfeasible;
+    const double k = std::exp(-2 * epsilon / soft().scale);
+    const double b = k * (2 * c - size) + size, q = 2 * k * c * (c - size) / (b + std::sqrt(b * b + 4 * (1 - k) * k * c * (c - size)));
+    const double p = size + q < c ? size + q : c;
+    return -y * a + epsilon * (p + q) + soft().conjugate(p, c) + soft().conjugate(q, c);
+  }
+};
+
+// visit(loss) with the concrete type of the named loss; `parameters` are its own: ε, width.
 template <class Visit>
-auto with_loss(const std::string& name, double parameter, Visit visit) {
+auto with_loss(const std::string& name, const Parameters& parameters, Visit visit) {
   if (name == "logistic") return visit(LogisticLoss{});
   if (name == "hinge") return visit(HingeLoss{});
   if (name == "squared_hinge") return visit(SquaredHingeLoss{});
-  if (name == "rounded_hinge") return visit(RoundedHingeLoss{parameter});
+  if (name == "rounded_hinge") return visit(RoundedHingeLoss{parameters[0]});
   if (name == "squared") return visit(SquaredLoss{});
-  if (name == "epsilon_insensitive") return visit(EpsilonInsensitiveLoss{parameter});
-  if (name == "squared_epsilon_insensitive") return visit(SquaredEpsilonInsensitiveLoss{parameter});
+  if (name == "epsilon_insensitive") return visit(EpsilonInsensitiveLoss{parameters[0]});
+  if (name == "squared_epsilon_insensitive") return visit(SquaredEpsilonInsensitiveLoss{parameters[0]});
+  if (name == "soft_hinge") return visit(SoftHingeLoss{parameters[0]});
+  if (name == "soft_epsilon_insensitive") return visit(SoftTubeLoss{parameters[0], parameters[1]});
   throw std::invalid_argument("no compiled loss has the name " + name);
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Loss, ScalarLoss
-from beeline.losses.margin import Hinge, Logistic, RoundedHinge, SquaredHinge
-from beeline.losses.regression import EpsilonInsensitive, LeastSquares, SquaredEpsilonInsensitive
+from beeline.losses.margin import Hinge, Logistic, RoundedHinge, SoftHinge, SquaredHinge
+from beeline.losses.regression import EpsilonInsensitive, LeastSquares, SoftEpsilonInsensitive, SquaredEpsilonInsensitive
 
 __all__ = [
     "LOSSES",
@@ -16,6 +16,8 @@ __all__ = [
     "Loss",
     "RoundedHinge",
     "ScalarLoss",
+    "SoftEpsilonInsensitive",
+    "SoftHinge",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "get_loss",
@@ -28,8 +30,10 @@ LOSSES: dict[str, type[Loss]] = {
         Hinge,
         SquaredHinge,
         RoundedHinge,
+        SoftHinge,
         LeastSquares,
         EpsilonInsensitive,
+        SoftEpsilonInsensitive,
         SquaredEpsilonInsensitive,
     )
 }

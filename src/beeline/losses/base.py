@@ -52,7 +52,7 @@ class ScalarLoss(Loss):
     """
 
     compiled: ClassVar[str | None] = None
-    parameter: float = 0.0
+    parameters: tuple[float, float] = (0.0, 0.0)
 
     @abstractmethod
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -70,14 +70,14 @@ class ScalarLoss(Loss):
     def sum(self, z: Floats, y: Floats, c: Floats) -> float:
         """Σ c_i l(z_i, y_i)."""
         if self.compiled:
-            return loss_sum(self.compiled, self.parameter, z, y, c, None, None)
+            return loss_sum(self.compiled, self.parameters, z, y, c, None, None)
         return float(c @ self.value_and_grad(z, y)[0])
 
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """c_i · dl/dz for every row."""
         if self.compiled:
             slopes = np.empty_like(z)
-            loss_sum(self.compiled, self.parameter, z, y, c, slopes, None)
+            loss_sum(self.compiled, self.parameters, z, y, c, slopes, None)
             return slopes
         return c * self.value_and_grad(z, y)[1]
 
@@ -85,7 +85,7 @@ class ScalarLoss(Loss):
         """c_i · d²l/dz² for every row."""
         if self.compiled:
             curvatures = np.empty_like(z)
-            loss_sum(self.compiled, self.parameter, z, y, c, None, curvatures)
+            loss_sum(self.compiled, self.parameters, z, y, c, None, curvatures)
             return curvatures
         return c * self.curvature(z, y)
 
@@ -93,7 +93,7 @@ class ScalarLoss(Loss):
         """`sum`, `slopes` and `curvatures` in one go; they share their exponentials."""
         if self.compiled:
             slopes, curvatures = np.empty_like(z), np.empty_like(z)
-            return loss_sum(self.compiled, self.parameter, z, y, c, slopes, curvatures), slopes, curvatures
+            return loss_sum(self.compiled, self.parameters, z, y, c, slopes, curvatures), slopes, curvatures
         values, slopes = self.value_and_grad(z, y)
         return float(c @ values), c * slopes, c * self.curvature(z, y)
 
@@ -104,7 +104,7 @@ class ScalarLoss(Loss):
     def dual_cost(self, a: Floats, y: Floats, c: Floats, scale: float = 1.0) -> float:
         """`conjugate_sum` of scale · a, compiled where it can be."""
         if self.compiled:
-            return conjugate_sum(self.compiled, self.parameter, a, scale, y, c)
+            return conjugate_sum(self.compiled, self.parameters, a, scale, y, c)
         return self.conjugate_sum(scale * a, y, c)
 
     @property
@@ -113,9 +113,9 @@ class ScalarLoss(Loss):
         return type(self).conjugate_sum is not ScalarLoss.conjugate_sum
 
     def rounded(self, width: float) -> ScalarLoss:
-        """The loss with its kinks rounded off: max over a of −az − ψ(a) − width·a²/(2c).
+        """The loss with its kinks rounded off.
 
-        It lies at most c·width/2 below the loss, and its slopes are feasible for the dual of the loss itself.
+        It lies at most width/2 from the loss, and its slopes are feasible for the dual of the loss itself.
         """
         raise AttributeError(f"{type(self).__name__} has no rounded form")
 
@@ -131,6 +131,6 @@ class ScalarLoss(Loss):
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
         if self.compiled:
-            return loss_along(self.compiled, self.parameter, z, dz, t, y, c)
+            return loss_along(self.compiled, self.parameters, z, dz, t, y, c)
         values, slopes = self.value_and_grad(z + t * dz, y)
         return float(c @ values), float((c * slopes) @ dz)

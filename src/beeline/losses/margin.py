@@ -8,7 +8,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.losses.base import ScalarLoss
 
-__all__ = ["Hinge", "Logistic", "RoundedHinge", "SquaredHinge"]
+__all__ = ["Hinge", "Logistic", "RoundedHinge", "SoftHinge", "SquaredHinge", "entropy", "softplus"]
 
 
 class Logistic(ScalarLoss):
@@ -33,8 +33,7 @@ class Logistic(ScalarLoss):
         alpha = y * a
         if np.any((alpha < 0) | (alpha > c)):
             return np.inf
-        rest = c - alpha
-        return float(np.sum(_xlogy(alpha, alpha / np.where(c > 0, c, 1)) + _xlogy(rest, rest / np.where(c > 0, c, 1))))
+        return float(np.sum(entropy(alpha, c)))
 
 
 class Hinge(ScalarLoss):
@@ -55,17 +54,15 @@ class Hinge(ScalarLoss):
         alpha = y * a
         return np.inf if np.any((alpha < 0) | (alpha > c)) else -float(alpha.sum())
 
-    def rounded(self, width: float) -> RoundedHinge:
-        """A parabola of the given width in place of the kink."""
-        return RoundedHinge(width)
+    def rounded(self, width: float) -> SoftHinge:
+        """Rounded by entropy: curved everywhere, which Newton's method likes better than a parabola at the kink."""
+        return SoftHinge(width)
 
 
-class RoundedHinge(ScalarLoss):
-    """The hinge with a parabola for its kink: slack²/(2μ) for a slack 1 − yz below μ = `width`, slack − μ/2 above."""
+class _Wide(ScalarLoss):
+    """A hinge whose kink is rounded off over a width."""
 
-    name = "rounded_hinge"
     labels = "binary"
-    compiled = "rounded_hinge"
 
     def __init__(self, width: float = 0.5) -> None:
         if not width > 0:
@@ -73,9 +70,16 @@ class RoundedHinge(ScalarLoss):
         self.width = float(width)
 
     @property
-    def parameter(self) -> float:  # type: ignore[override]
+    def parameters(self) -> tuple[float, float]:  # type: ignore[override]
         """The width, for the compiled form."""
-        return self.width
+        return self.width, 0.0
+
+
+class RoundedHinge(_Wide):
+    """The hinge with a parabola for its kink: slack²/(2μ) for a slack 1 − yz below μ = `width`, slack − μ/2 above."""
+
+    name = "rounded_hinge"
+    compiled = "rounded_hinge"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and slope."""
@@ -94,6 +98,33 @@ class RoundedHinge(ScalarLoss):
         if np.any((alpha < 0) | (alpha > c)):
             return np.inf
         return float(np.sum(-alpha + 0.5 * self.width * alpha**2 / np.where(c > 0, c, 1)))
+
+
+class SoftHinge(_Wide):
+    """The hinge rounded by entropy: μ·log(1 + exp((1 − yz)/μ)), μ = width/(2 log 2); at most width/2 above it."""
+
+    name = "soft_hinge"
+    compiled = "soft_hinge"
+
+    @property
+    def _scale(self) -> float:
+        return self.width / (2 * np.log(2))
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and slope."""
+        value, slope, _ = softplus(1 - y * z, self._scale)
+        return value, -y * slope
+
+    def curvature(self, z: Floats, y: Floats) -> Floats:
+        """α(1 − α)/μ with α the slope's size."""
+        return y**2 * softplus(1 - y * z, self._scale)[2]
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−α + μ(α log α + (c − α) log(c − α) − c log c) with α = ya in [0, c]."""
+        alpha = y * a
+        if np.any((alpha < 0) | (alpha > c)):
+            return np.inf
+        return float(np.sum(-alpha + self._scale * entropy(alpha, c)))
 
 
 class SquaredHinge(ScalarLoss):
@@ -118,6 +149,18 @@ class SquaredHinge(ScalarLoss):
         if np.any((alpha < 0) | ((c <= 0) & (alpha != 0))):
             return np.inf
         return float(np.sum(-alpha + alpha**2 / (4 * np.where(c > 0, c, 1))))
+
+
+def softplus(t: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
+    """scale·log(1 + exp(t/scale)), its slope and its curvature: max(0, t) rounded by entropy."""
+    slope = _sigmoid(t / scale)
+    return scale * np.logaddexp(0, t / scale), slope, slope * _sigmoid(-t / scale) / scale
+
+
+def entropy(p: Floats, c: Floats) -> Floats:
+    """p log p + (c − p) log(c − p) − c log c for 0 ≤ p ≤ c."""
+    total = np.where(c > 0, c, 1)
+    return _xlogy(p, p / total) + _xlogy(c - p, (c - p) / total)
 
 
 def _xlogy(x: Floats, y: Floats) -> Floats:

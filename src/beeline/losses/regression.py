@@ -7,8 +7,9 @@ import numpy as np
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.losses.base import ScalarLoss
+from beeline.losses.margin import entropy, softplus
 
-__all__ = ["EpsilonInsensitive", "LeastSquares", "SquaredEpsilonInsensitive"]
+__all__ = ["EpsilonInsensitive", "LeastSquares", "SoftEpsilonInsensitive", "SquaredEpsilonInsensitive"]
 
 
 class LeastSquares(ScalarLoss):
@@ -45,9 +46,9 @@ class _Tube(ScalarLoss):
         self.epsilon = float(epsilon)
 
     @property
-    def parameter(self) -> float:  # type: ignore[override]
+    def parameters(self) -> tuple[float, float]:  # type: ignore[override]
         """ε, for the compiled form."""
-        return self.epsilon
+        return self.epsilon, 0.0
 
 
 class EpsilonInsensitive(_Tube):
@@ -66,6 +67,55 @@ class EpsilonInsensitive(_Tube):
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + ε|a| with |a| ≤ c."""
         return np.inf if np.any(np.abs(a) > c) else float(np.sum(-y * a + self.epsilon * np.abs(a)))
+
+    def rounded(self, width: float) -> SoftEpsilonInsensitive:
+        """Rounded by entropy on both sides of the tube."""
+        return SoftEpsilonInsensitive(self.epsilon, width)
+
+
+class SoftEpsilonInsensitive(_Tube):
+    """The ε-insensitive loss rounded by entropy: a softplus on each side of the tube, at most width/2 above it."""
+
+    name = "soft_epsilon_insensitive"
+    compiled = "soft_epsilon_insensitive"
+
+    def __init__(self, epsilon: float = 0.1, width: float = 0.1) -> None:
+        super().__init__(epsilon)
+        if not width > 0:
+            raise ParameterError(f"width must be positive, not {width}")
+        self.width = float(width)
+
+    @property
+    def parameters(self) -> tuple[float, float]:  # type: ignore[override]
+        """ε and the width, for the compiled form."""
+        return self.epsilon, self.width
+
+    @property
+    def _scale(self) -> float:
+        return self.width / (4 * np.log(2))
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and slope."""
+        above, below = softplus(z - y - self.epsilon, self._scale), softplus(y - z - self.epsilon, self._scale)
+        return above[0] + below[0], above[1] - below[1]
+
+    def curvature(self, z: Floats, y: Floats) -> Floats:
+        """The curvatures of both sides."""
+        return softplus(z - y - self.epsilon, self._scale)[2] + softplus(y - z - self.epsilon, self._scale)[2]
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−ya + ε(p + q) and the entropies of p and q, where |a| = p − q is split as cheaply as can be.
+
+        The split has pq = k(c − p)(c − q) with k = exp(−2ε/μ): a quadratic equation.
+        """
+        size = np.abs(a)
+        if np.any(size > c):
+            return np.inf
+        k = np.exp(-2 * self.epsilon / self._scale)
+        linear, last = k * (2 * c - size) + size, k * c * (c - size)
+        q = 2 * last / np.maximum(linear + np.sqrt(linear**2 + 4 * (1 - k) * last), 1e-300)
+        p = np.minimum(size + q, c)
+        return float(np.sum(-y * a + self.epsilon * (p + q) + self._scale * (entropy(p, c) + entropy(q, c))))
 
 
 class SquaredEpsilonInsensitive(_Tube):

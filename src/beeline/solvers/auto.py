@@ -5,12 +5,13 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import Solver
+from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.l1_cd import L1CD
 from beeline.solvers.newton import Newton, RoundedNewton
 
 __all__ = ["SOLVERS", "choose_solver"]
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RoundedNewton, L1CD)}
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RoundedNewton, DualCD, L1CD)}
 
 
 def choose_solver(
