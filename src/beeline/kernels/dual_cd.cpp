@@ -51,6 +51,7 @@ class DualSweeps {
       row.y = y.data()[i];
       row.span = span_of(arrays, i);
       row.number = static_cast<std::uint32_t>(i);
+      row.leaving = false;
       rows_.push_back(row);
     }
     active_ = rows_.size();
@@ -75,13 +76,13 @@ class DualSweeps {
     });
   }
 
-  // A step over all variables between their bounds: (growth of the dual, entries visited).
-  std::tuple<double, std::size_t> descend_face(int most) {
+  // A step over all variables between their bounds, of about so many entries: (growth of the dual, entries visited).
+  std::tuple<double, std::size_t> descend_face(double budget) {
     nb::gil_scoped_release release;
     return with_entries(arrays_, [&](auto entries) {
       return with_dual(loss_, parameters_, [&](auto dual) -> std::tuple<double, std::size_t> {
         FaceStep<decltype(entries), decltype(dual)> step(entries, dual, geometry_, rows_, active_, w_.size());
-        const double growth = step.size() > 1 ? step.run(w_.data(), sums_, centre_, most) : 0.0;
+        const double growth = step.run(w_.data(), sums_, centre_, budget);
         return {growth, step.entries_visited()};
       });
     });
@@ -99,8 +100,7 @@ class DualSweeps {
       const std::size_t before = active_;
       for (std::size_t i = before; i < rows_.size(); ++i)
         if (!settled(rows_[i])) std::swap(rows_[i], rows_[active_++]);
-      for (std::size_t i = 0; i < before; ++i)
-        if (settled(rows_[i])) leaving_.push_back(static_cast<std::uint32_t>(i));
+      for (std::size_t i = 0; i < before; ++i) rows_[i].leaving = settled(rows_[i]);
       remove_leaving();
     });
   }
@@ -133,8 +133,9 @@ class DualSweeps {
   template <class Entries, class Dual>
   std::tuple<double, double, std::size_t> sweep_rows(const Entries& entries, const Dual& dual) {
     ShrinkLimits seen{0, 0};
-    double growth = 0;
-    std::size_t n_entries = 0;
+    double growth = 0, squares = 0;
+    bool any_leaves = false;
+    std::size_t n_entries = 0, n_violating = 0;
     shuffle_runs();
     for (std::size_t k = 0; k < order_.size(); ++k) {
       const std::size_t begin = order_[k] * kRun, end = std::min(begin + kRun, active_);
@@ -149,6 +150,8 @@ class DualSweeps {
         const DualStep out = dual.step(row, z);
         seen.low = std::min(seen.low, out.violation);
         seen.high = std::max(seen.high, out.violation);
+        squares += out.violation * out.violation;
+        n_violating += out.violation != 0;
         const double change = out.a - row.a;
         if (change != 0) {
           entries.axpy(row.span, change * geometry_.inverse_strength, w_.data());
@@ -156,14 +159,19 @@ class DualSweeps {
           row.a = out.a;
           growth += 0.5 * std::fabs(change * out.violation);  // exact unless a bound cut the step short
         } else if (Dual::kShrinks && dual.settled(row, z, limits_)) {
-          leaving_.push_back(static_cast<std::uint32_t>(i));
+          row.leaving = true;
+          any_leaves = true;
         }
       }
     }
-    remove_leaving();
-    limits_.high = seen.high > 0 ? seen.high : kInfinity;
-    limits_.low = seen.low < 0 ? seen.low : -kInfinity;
-    return {std::max(-seen.low, seen.high), growth, n_entries};
+    if (any_leaves) remove_leaving();
+    const double largest = std::max(-seen.low, seen.high);
+    // Hsieh et al. take the largest violations as the limits. A few rows decide these, and most rows would stay for long;
+    // since looks bring back what left too early, the usual violation is enough.
+    const double usual = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, n_violating)));
+    limits_.high = seen.high > 0 ? std::min(seen.high, usual) : kInfinity;
+    limits_.low = seen.low < 0 ? std::max(seen.low, -usual) : -kInfinity;
+    return {largest, growth, n_entries};
   }
 
   void shuffle_runs() {
@@ -172,24 +180,18 @@ class DualSweeps {
     random_.shuffle(order_.data(), order_.size());
   }
 
-  // Rows that leave move behind the active ones; both keep their order, so that neighbours in memory stay neighbours.
+  // Rows that leave move behind the active ones, which keep their order: neighbours in memory stay neighbours.
   void remove_leaving() {
-    if (leaving_.empty()) return;
-    std::sort(leaving_.begin(), leaving_.end());
-    std::vector<RowState> out;
-    out.reserve(leaving_.size());
-    std::size_t next = 0, to = 0;
+    std::size_t to = 0;
     for (std::size_t i = 0; i < active_; ++i) {
-      if (next < leaving_.size() && leaving_[next] == i) {
-        out.push_back(rows_[i]);
-        ++next;
-      } else {
-        rows_[to++] = rows_[i];
+      if (rows_[i].leaving) {
+        rows_[i].leaving = false;
+        continue;
       }
+      if (to != i) std::swap(rows_[to], rows_[i]);
+      ++to;
     }
-    std::copy(out.begin(), out.end(), rows_.begin() + to);
     active_ = to;
-    leaving_.clear();
   }
 
   void prefetch_states(std::size_t begin) const {
@@ -204,7 +206,7 @@ class DualSweeps {
   double centre_ = 0;  // b₀
   Sums sums_;
   std::vector<RowState> rows_;
-  std::vector<std::uint32_t> order_, leaving_;
+  std::vector<std::uint32_t> order_;
   std::size_t active_ = 0;
   ShrinkLimits limits_;
   Random random_;
@@ -219,7 +221,7 @@ void bind_dual_cd(nb::module_& m) {
            "rows"_a, "order"_a, "y"_a, "costs"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameters"_a, "seed"_a)
       .def("measure", &DualSweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
       .def("sweep", &DualSweeps::sweep)
-      .def("descend_face", &DualSweeps::descend_face, "most"_a)
+      .def("descend_face", &DualSweeps::descend_face, "budget"_a)
       .def("recentre", &DualSweeps::recentre)
       .def("revise", &DualSweeps::revise, "z"_a)
       .def("conjugate", &DualSweeps::conjugate)

@@ -25,12 +25,14 @@ class FaceStep {
     }
   }
 
-  std::size_t size() const { return free_.size(); }
   std::size_t entries_visited() const { return passes_ * n_entries_; }
 
-  // Moves the variables, w and the sums; returns by how much the dual has grown.
-  double run(double* w, Sums& sums, double centre, int most) {
+  // Moves the variables, w and the sums; returns by how much the dual has grown. Does nothing where the budget of
+  // entries is too small for steps that are worth it.
+  double run(double* w, Sums& sums, double centre, double budget) {
     const std::size_t n = free_.size();
+    const int most = static_cast<int>(std::min(50.0, budget / (2.0 * static_cast<double>(n_entries_ + 1))));
+    if (n < 2 || most < 4) return 0;
     slopes_.resize(n);
     for (std::size_t k = 0; k < n; ++k)
       slopes_[k] = geometry_.score(entries_, *free_[k].row, w, sums) + centre + free_[k].face.slope;

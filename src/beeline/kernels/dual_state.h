@@ -14,6 +14,7 @@ struct alignas(64) RowState : DualRow {
   double mean;  // m_i = μᵀx_i
   Span span;
   std::uint32_t number;  // of the row in the caller's order
+  bool leaving;          // from the active rows, after the sweep
 };
 
 // s = Σ p_i and μᵀ Σ p_i x_i, for dual variables or for a move of them.

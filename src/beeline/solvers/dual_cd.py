@@ -118,7 +118,7 @@ class _Descent:
         self._measure(b)
         self.average, self.intercepts, self.n_averaged = np.zeros_like(self.w), 0.0, 0
         self.nnz = max(1, o.data.nnz)
-        self.face_next, self.n_sweeps, self.credit = 16, 0, 0.0
+        self.n_sweeps, self.credit = 0, 0.0
 
     def _measure(self, b: float) -> None:
         """Tell the kernel how the intercept enters."""
@@ -163,7 +163,7 @@ class _Descent:
             total += growth
             work += spent
             self.credit += self._FACES * spent
-            if self.n_sweeps >= self.face_next and growth > 0 and self.credit > 0:
+            if growth > 0 and self.n_sweeps % 4 == 0:
                 faced, cost = self._face(growth / spent)
                 total += faced
                 work += cost
@@ -175,13 +175,11 @@ class _Descent:
         return total > 0
 
     def _face(self, rate: float) -> tuple[float, float]:
-        """A step over the rows between their bounds; soon again if it won more than a sweep for its work."""
-        growth, entries = self.sweeps.descend_face(30)
+        """A step over the rows between their bounds; free of charge if it wins more than a sweep for its work."""
+        growth, entries = self.sweeps.descend_face(0.5 * self.credit)
         self.passes += entries / self.nnz
-        spent = 2.0 * entries + 2000.0
-        if growth / spent > rate:
-            self.face_next = self.n_sweeps + 3
-        else:
+        spent = 2.0 * entries
+        if growth <= rate * spent:
             self.credit -= spent
         return growth, spent
 
