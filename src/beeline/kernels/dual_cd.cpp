@@ -25,7 +25,7 @@
 #include <tuple>
 #include <vector>
 
-#include "dual_face.h"
+#include "dual_state.h"
 #include "random.h"
 
 namespace beeline {
@@ -73,18 +73,6 @@ class DualSweeps {
     nb::gil_scoped_release release;
     return with_entries(arrays_, [&](auto entries) {
       return with_dual(loss_, parameters_, [&](auto dual) { return sweep_rows(entries, dual); });
-    });
-  }
-
-  // A step over all variables between their bounds, of about so many entries: (growth of the dual, entries visited).
-  std::tuple<double, std::size_t> descend_face(double budget) {
-    nb::gil_scoped_release release;
-    return with_entries(arrays_, [&](auto entries) {
-      return with_dual(loss_, parameters_, [&](auto dual) -> std::tuple<double, std::size_t> {
-        FaceStep<decltype(entries), decltype(dual)> step(entries, dual, geometry_, rows_, active_, w_.size());
-        const double growth = step.run(w_.data(), sums_, centre_, budget);
-        return {growth, step.entries_visited()};
-      });
     });
   }
 
@@ -221,7 +209,6 @@ void bind_dual_cd(nb::module_& m) {
            "rows"_a, "order"_a, "y"_a, "costs"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameters"_a, "seed"_a)
       .def("measure", &DualSweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
       .def("sweep", &DualSweeps::sweep)
-      .def("descend_face", &DualSweeps::descend_face, "budget"_a)
       .def("recentre", &DualSweeps::recentre)
       .def("revise", &DualSweeps::revise, "z"_a)
       .def("conjugate", &DualSweeps::conjugate)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "dual_steps.h"
 #include "entries.h"
@@ -17,17 +16,13 @@ struct alignas(64) RowState : DualRow {
   bool leaving;          // from the active rows, after the sweep
 };
 
-// s = Σ p_i and μᵀ Σ p_i x_i, for dual variables or for a move of them.
+// s = Σ a_i and μᵀ Σ a_i x_i.
 struct Sums {
   double total = 0, means = 0;
 
-  void add(double p, const RowState& row) {
-    total += p;
-    means += p * row.mean;
-  }
-  void add(const Sums& other) {
-    total += other.total;
-    means += other.means;
+  void add(double a, const RowState& row) {
+    total += a;
+    means += a * row.mean;
   }
 };
 
@@ -35,7 +30,7 @@ struct Sums {
 struct Geometry {
   double inverse_strength = 1, rho = 0, mean_norm = 0;
 
-  // The score of a row under Σ p_i (x_i − μ)/λ and the intercept ρs, where w = Σ p_i x_i/λ.
+  // The score of a row under Σ a_i (x_i − μ)/λ and the intercept ρs, where w = Σ a_i x_i/λ.
   template <class Entries>
   double score(const Entries& entries, const RowState& row, const double* w, const Sums& sums) const {
     return entries.dot(row.span, w) - inverse_strength * sums.total * row.mean + intercept(sums);
@@ -44,13 +39,6 @@ struct Geometry {
   // What a row with m_i = 0 and x_i = 0 scores.
   double intercept(const Sums& sums) const {
     return rho * sums.total - inverse_strength * (sums.means - sums.total * mean_norm);
-  }
-
-  // ‖Σ p_i (x_i − μ)‖²/λ + ρs².
-  double square(const std::vector<double>& w, const Sums& sums) const {
-    const double norm = dense_norm(w.data(), w.size());
-    return norm / inverse_strength - inverse_strength * sums.total * (2 * sums.means - sums.total * mean_norm) +
-           rho * sums.total * sums.total;
   }
 };
 

@@ -2,8 +2,8 @@
 //
 //   min over a of  ½ q (a − a_i)² + z (a − a_i) + ψ(a),   ψ(a) = max over z of −az − c·l(z, y).
 //
-// Each has four verbs: `step` solves it; `settled` says whether a row at a bound is so clearly there that it can leave the
-// sweeps; `face` is the interval around a inside which ψ is a parabola, with its slope and curvature; `conjugate` is ψ.
+// Each has three verbs: `step` solves it, `settled` says whether a row at a bound is so clearly there that it can leave the
+// sweeps, and `conjugate` is ψ.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,6 @@ struct DualStep {
   double a, violation;
 };
 
-// Inside (low, high) ψ has this slope at a and this curvature; a row outside, or on a kink, has low = high = a.
-struct Face {
-  double low, high, slope, curvature;
-};
-
 // How far beyond zero a slope must point outwards before the row leaves: at the lower and at the upper bound.
 struct ShrinkLimits {
   double low = -kInfinity, high = kInfinity;
@@ -54,13 +49,6 @@ struct MarginDual {
   bool settled(const DualRow& row, double z, const ShrinkLimits& limits) const {
     const double alpha = row.y * row.a, slope = row.y * z - 1 + diagonal(row) * alpha;
     return (alpha <= 0 && slope > limits.high) || (alpha >= upper(row) && slope < limits.low);
-  }
-
-  Face face(const DualRow& row) const {
-    const double alpha = row.y * row.a;
-    if (alpha <= 0 || alpha >= upper(row)) return {row.a, row.a, 0, 0};
-    const double slope = row.y * (diagonal(row) * alpha - 1);
-    return {row.y > 0 ? 0 : -upper(row), row.y > 0 ? upper(row) : 0, slope, diagonal(row)};
   }
 
   double conjugate(const DualRow& row) const {
@@ -101,12 +89,6 @@ struct TubeDual {
     return row.a <= -upper(row) && smooth - epsilon > most;
   }
 
-  Face face(const DualRow& row) const {
-    if (row.a == 0 || std::fabs(row.a) >= upper(row)) return {row.a, row.a, 0, 0};
-    const double slope = diagonal(row) * row.a - row.y + (row.a > 0 ? epsilon : -epsilon);
-    return {row.a > 0 ? 0 : -upper(row), row.a > 0 ? upper(row) : 0, slope, diagonal(row)};
-  }
-
   double conjugate(const DualRow& row) const {
     return -row.y * row.a + epsilon * std::fabs(row.a) + 0.5 * diagonal(row) * row.a * row.a;
   }
@@ -138,7 +120,6 @@ struct LogisticDual {
   }
 
   bool settled(const DualRow&, double, const ShrinkLimits&) const { return false; }
-  Face face(const DualRow& row) const { return {row.a, row.a, 0, 0}; }
 
   double conjugate(const DualRow& row) const {
     const double alpha = row.y * row.a, rest = row.cost - alpha;
@@ -156,7 +137,6 @@ struct SquaredDual {
   }
 
   bool settled(const DualRow&, double, const ShrinkLimits&) const { return false; }
-  Face face(const DualRow& row) const { return {-kInfinity, kInfinity, row.a / row.cost - row.y, 1 / row.cost}; }
   double conjugate(const DualRow& row) const { return -row.y * row.a + 0.5 * row.a * row.a / row.cost; }
 };
 

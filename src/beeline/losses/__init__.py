@@ -5,7 +5,12 @@ from __future__ import annotations
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Loss, ScalarLoss
 from beeline.losses.margin import Hinge, Logistic, RoundedHinge, SoftHinge, SquaredHinge
-from beeline.losses.regression import EpsilonInsensitive, LeastSquares, SoftEpsilonInsensitive, SquaredEpsilonInsensitive
+from beeline.losses.regression import (
+    EpsilonInsensitive,
+    LeastSquares,
+    SoftEpsilonInsensitive,
+    SquaredEpsilonInsensitive,
+)
 
 __all__ = [
     "LOSSES",

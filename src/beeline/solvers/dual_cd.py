@@ -30,12 +30,11 @@ class DualCD(Solver):
     algorithm 1; Yu, Huang & Lin 2011, algorithm 5; Ho & Lin 2012, algorithm 4). Rows whose a_i lies at a bound and wants
     to stay there are left out (shrinking).
 
-    Five things are not as in these papers. Rows are shuffled once, and then runs of eight neighbours: the order is random
-    enough, and memory likes it. A look at all rows every few sweeps, which certifies the gap, also says exactly which rows
-    must come back. The primal point is the best between the last one and the average of the weights over the sweeps since
-    then: w = Xᵀa/λ itself is far worse, since the dual's error enters it by the square root. Once the rows strictly
-    between their bounds are known, conjugate gradients over them take long steps. And a free intercept is exact: the
-    method of multipliers on Σ a_i = 0, with the rows centred (in effect).
+    Four things are not as in these papers. Rows are shuffled once, and then runs of eight neighbours: the order is random
+    enough, and memory likes it. Rows leave as soon as they want to stay by more than the usual violation: a look at all
+    rows every few sweeps, which certifies the gap, also says exactly which ones must come back. The primal point is the best between the last one and the average of the weights over the sweeps since
+    then: w = Xᵀa/λ itself is far worse, since the dual's error enters it by the square root. And a free
+    intercept is exact: the method of multipliers on Σ a_i = 0, with the rows centred (in effect).
 
     Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Looks take about one seventh of
     the time. Memory: 64 bytes a row, and a copy of the rows where they are short.
@@ -100,7 +99,6 @@ class _Descent:
 
     _LOOK_EVERY = 6.0  # a look when sweeps have taken so many times its work
     _FIRST = 2  # sweeps before the first look
-    _FACES = 0.1  # of the time of sweeps may go into steps over faces that win less than sweeps
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
         self.rows, self.objective, self.tol = rows, rows.objective(objective), solver.tol
@@ -118,7 +116,7 @@ class _Descent:
         self._measure(b)
         self.average, self.intercepts, self.n_averaged = np.zeros_like(self.w), 0.0, 0
         self.nnz = max(1, o.data.nnz)
-        self.n_sweeps, self.credit = 0, 0.0
+        self.n_sweeps = 0
 
     def _measure(self, b: float) -> None:
         """Tell the kernel how the intercept enters."""
@@ -162,26 +160,12 @@ class _Descent:
             spent = 2.0 * entries + 10.0 * self.sweeps.active + 2000.0
             total += growth
             work += spent
-            self.credit += self._FACES * spent
-            if growth > 0 and self.n_sweeps % 4 == 0:
-                faced, cost = self._face(growth / spent)
-                total += faced
-                work += cost
             self._average()
             if self.objective.intercept == "free":
                 self.sweeps.recentre()
             if growth <= 1e-4 * total:
                 break
         return total > 0
-
-    def _face(self, rate: float) -> tuple[float, float]:
-        """A step over the rows between their bounds; free of charge if it wins more than a sweep for its work."""
-        growth, entries = self.sweeps.descend_face(0.5 * self.credit)
-        self.passes += entries / self.nnz
-        spent = 2.0 * entries
-        if growth <= rate * spent:
-            self.credit -= spent
-        return growth, spent
 
     def _average(self) -> None:
         """Later sweeps weigh more: their numbers since the last look."""
