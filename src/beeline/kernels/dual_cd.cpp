@@ -5,11 +5,11 @@
 // Dual:    max over a    of  −‖Σ a_i x_i‖²/(2λ) − Σ ψ_i(a_i),  ψ_i(a) = max over z of −az − c_i l(z, y_i),
 // with w = Σ a_i x_i/λ; an intercept that costs nothing adds the constraint s = Σ a_i = 0.
 //
-// The constraint is met by the method of multipliers: maximise the dual minus b₀s + ρs²/2, then move b₀ to b₀ + ρs, which
-// is the intercept found so far. Since s = 0 at the end, every x_i may be replaced by x_i − μ. With μ the mean of the
-// rows the intercept no longer pulls at the weights, which is what makes the multiplier converge in a few sweeps. Nothing
-// is subtracted from the data: with m_i = μᵀx_i the score of a row under w̃ = w − sμ/λ needs only m_i, s, μᵀw and ‖μ‖².
-// With μ = 0, b₀ = 0 and ρ = 1/λ the intercept is regularized like any weight; with ρ = 0 there is none.
+// The constraint is met by the method of multipliers: maximise the dual minus b₀s + ρs²/2, then move b₀ to b₀ + ρs,
+// which is the intercept found so far. Since s = 0 at the end, every x_i may be replaced by x_i − μ. With μ the mean of
+// the rows the intercept no longer pulls at the weights, which is what makes the multiplier converge in a few sweeps.
+// Nothing is subtracted from the data: with m_i = μᵀx_i the score of a row under w̃ = w − sμ/λ needs only m_i, s, μᵀw
+// and ‖μ‖². With μ = 0, b₀ = 0 and ρ = 1/λ the intercept is regularized like any weight; with ρ = 0 there is none.
 //
 // What limits the speed is the latency of rows in random order: everything about a row lies in one cache line, rows are
 // visited in runs of neighbours (the caller has shuffled them), and what comes next is fetched ahead.
@@ -36,8 +36,8 @@ using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::dev
 
 class DualSweeps {
  public:
-  // The rows in the order in which they are to lie in memory, with the dual variables to start from and w = Σ a_i x_i/λ,
-  // which is kept up to date. A row that costs nothing has a = 0 for ever and is left out.
+  // The rows in the order in which they are to lie in memory, with the dual variables to start from and w = Σ a_i
+  // x_i/λ, which is kept up to date. A row that costs nothing has a = 0 for ever and is left out.
   DualSweeps(const RowArrays& arrays, Longs order, Vector y, Vector costs, Vector start, Output w,
              const std::string& loss, const Parameters& parameters, std::uint64_t seed)
       : arrays_(arrays), w_(w), loss_(loss), parameters_(parameters), random_(seed) {
@@ -154,8 +154,8 @@ class DualSweeps {
     }
     if (any_leaves) remove_leaving();
     const double largest = std::max(-seen.low, seen.high);
-    // Hsieh et al. take the largest violations as the limits. A few rows decide these, and most rows would stay for long;
-    // since looks bring back what left too early, the usual violation is enough.
+    // Hsieh et al. take the largest violations as the limits. A few rows decide these, and most rows would stay for
+    // long; since looks bring back what left too early, the usual violation is enough.
     const double usual = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, n_violating)));
     limits_.high = seen.high > 0 ? std::min(seen.high, usual) : kInfinity;
     limits_.low = seen.low < 0 ? std::max(seen.low, -usual) : -kInfinity;

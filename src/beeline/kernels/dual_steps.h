@@ -2,8 +2,8 @@
 //
 //   min over a of  ½ q (a − a_i)² + z (a − a_i) + ψ(a),   ψ(a) = max over z of −az − c·l(z, y).
 //
-// Each has three verbs: `step` solves it, `settled` says whether a row at a bound is so clearly there that it can leave the
-// sweeps, and `conjugate` is ψ.
+// Each has three verbs: `step` solves it, `settled` says whether a row at a bound is so clearly there that it can leave
+// the sweeps, and `conjugate` is ψ.
 #pragma once
 
 #include <algorithm>

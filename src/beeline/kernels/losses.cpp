@@ -45,8 +45,8 @@ struct Pair {
 };
 
 // Σ c_i l(z_i, y_i); fills c_i·slope_i and c_i·curvature_i where asked.
-double loss_sum(const std::string& name, const Parameters& parameters, Vector z, Vector y, Vector c, std::optional<Output> slopes,
-                std::optional<Output> curvatures, int threads) {
+double loss_sum(const std::string& name, const Parameters& parameters, Vector z, Vector y, Vector c,
+                std::optional<Output> slopes, std::optional<Output> curvatures, int threads) {
   nb::gil_scoped_release release;
   double* slope = slopes ? slopes->data() : nullptr;
   double* curvature = curvatures ? curvatures->data() : nullptr;
@@ -66,8 +66,8 @@ double loss_sum(const std::string& name, const Parameters& parameters, Vector z,
 }
 
 // (Σ c_i l(z_i + t·dz_i, y_i), its derivative by t): a line search that needs no pass over the data.
-std::pair<double, double> loss_along(const std::string& name, const Parameters& parameters, Vector z, Vector dz, double t, Vector y,
-                                     Vector c, int threads) {
+std::pair<double, double> loss_along(const std::string& name, const Parameters& parameters, Vector z, Vector dz,
+                                     double t, Vector y, Vector c, int threads) {
   nb::gil_scoped_release release;
   const double *zs = z.data(), *ds = dz.data(), *ys = y.data(), *cs = c.data();
   const Pair total = with_loss(name, parameters, [&](auto loss) {

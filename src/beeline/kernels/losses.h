@@ -163,7 +163,8 @@ struct SoftTubeLoss {
     const double size = std::fabs(a);
     if (size > c) return kInfeasible;
     const double k = std::exp(-2 * epsilon / soft().scale);
-    const double b = k * (2 * c - size) + size, q = 2 * k * c * (c - size) / (b + std::sqrt(b * b + 4 * (1 - k) * k * c * (c - size)));
+    const double b = k * (2 * c - size) + size,
+                 q = 2 * k * c * (c - size) / (b + std::sqrt(b * b + 4 * (1 - k) * k * c * (c - size)));
     const double p = size + q < c ? size + q : c;
     return -y * a + epsilon * (p + q) + soft().conjugate(p, c) + soft().conjugate(q, c);
   }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from beeline._types import Floats
@@ -108,7 +110,7 @@ class SoftHinge(_Wide):
 
     @property
     def _scale(self) -> float:
-        return self.width / (2 * np.log(2))
+        return self.width / (2 * math.log(2))
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and slope."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from beeline._types import Floats
@@ -92,7 +94,7 @@ class SoftEpsilonInsensitive(_Tube):
 
     @property
     def _scale(self) -> float:
-        return self.width / (4 * np.log(2))
+        return self.width / (4 * math.log(2))
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and slope."""

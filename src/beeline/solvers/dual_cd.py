@@ -25,19 +25,20 @@ _LOSSES = frozenset(
 class DualCD(Solver):
     """Minimises J with L2 regularization through its dual, row by row.
 
-    The dual problem is max −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i), λ = strength · l2, with w = Xᵀa/λ; a free intercept adds
-    Σ a_i = 0. Rows are taken in random order, and for each the dual is maximised over its own a_i (Hsieh et al. 2008,
-    algorithm 1; Yu, Huang & Lin 2011, algorithm 5; Ho & Lin 2012, algorithm 4). Rows whose a_i lies at a bound and wants
-    to stay there are left out (shrinking).
+    The dual problem is max −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i), λ = strength · l2, with w = Xᵀa/λ; a free intercept adds Σ a_i
+    = 0. Rows are taken in random order, and for each the dual is maximised over its own a_i (Hsieh et al. 2008,
+    algorithm 1; Yu, Huang & Lin 2011, algorithm 5; Ho & Lin 2012, algorithm 4). Rows whose a_i lies at a bound and
+    wants to stay there are left out (shrinking).
 
-    Four things are not as in these papers. Rows are shuffled once, and then runs of eight neighbours: the order is random
-    enough, and memory likes it. Rows leave as soon as they want to stay by more than the usual violation: a look at all
-    rows every few sweeps, which certifies the gap, also says exactly which ones must come back. The primal point is the best between the last one and the average of the weights over the sweeps since
-    then: w = Xᵀa/λ itself is far worse, since the dual's error enters it by the square root. And a free
-    intercept is exact: the method of multipliers on Σ a_i = 0, with the rows centred (in effect).
+    Four things are not as in these papers. Rows are shuffled once, and then runs of eight neighbours: the order is
+    random enough, and memory likes it. Rows leave as soon as they want to stay by more than the usual violation: a
+    look at all rows every few sweeps, which certifies the gap, also says exactly which ones must come back. The
+    primal point is the best between the last one and the average of the weights over the sweeps since then: w = Xᵀa/λ
+    itself is far worse, since the dual's error enters it by the square root. And a free intercept is exact: the
+    method of multipliers on Σ a_i = 0, with the rows centred (in effect).
 
-    Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Looks take about one seventh of
-    the time. Memory: 64 bytes a row, and a copy of the rows where they are short.
+    Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Looks take about one
+    seventh of the time. Memory: 64 bytes a row, and a copy of the rows where they are short.
 
     Parameters
     ----------

@@ -93,11 +93,11 @@ class Newton(Solver):
 class RoundedNewton(Newton):
     """Minimises J for a loss with kinks and L2, by Newton's method on J with the kinks rounded off.
 
-    The rounded loss is smooth, at most half a width from the loss itself, and its slopes are feasible for the dual of the
-    unrounded problem. So every iterate has a certified gap; once rounding is most of it, the width shrinks. Kinks are
-    rounded by entropy: with a curvature everywhere, Newton's method follows the shrinking width in two or three steps
-    each time, where a parabola at the kink takes many short ones. Rows far from a kink have next to no curvature and are
-    left out of the Hessian, which gets cheaper with the width.
+    The rounded loss is smooth, at most half a width from the loss itself, and its slopes are feasible for the dual of
+    the unrounded problem. So every iterate has a certified gap; once rounding is most of it, the width shrinks. Kinks
+    are rounded by entropy: with a curvature everywhere, Newton's method follows the shrinking width in two or three
+    steps each time, where a parabola at the kink takes many short ones. Rows far from a kink have next to no
+    curvature and are left out of the Hessian, which gets cheaper with the width.
 
     Best for many rows and few features, where dual coordinate descent needs hundreds of passes; cost and memory of an
     iteration as for `Newton` with Cholesky.
@@ -175,9 +175,9 @@ def conjugate_gradients(point: Point, accuracy: float, most: int = 250) -> tuple
 def search(line: Line, slope: float, sufficient: float = 1e-2, flat: float = np.inf) -> float:
     """A step t that lowers J by at least `sufficient` of what the slope promises; 0 when none can be found.
 
-    The full step is tried first; then the minimum of the parabola through what is known, kept within [0.1, 0.5] of the
-    last step. With `flat`, a step at whose end J still rises or falls by more than `flat` of the first slope is followed
-    by a few better ones between the best bracket.
+    The full step is tried first; then the minimum of the parabola through what is known, kept within [0.1, 0.5] of
+    the last step. With `flat`, a step at whose end J still rises or falls by more than `flat` of the first slope is
+    followed by a few better ones between the best bracket.
     """
     start, t = line.point.value, 1.0
     for _ in range(40):

@@ -26,9 +26,9 @@ _LONG_ROW_BYTES = 512
 class ShuffledRows:
     """All rows of a data set in memory, with a random order to visit them in.
 
-    Rows that lie in the order of the visits are fetched faster. So short ones are copied into it, unless all of them fit
-    the processor's caches or the copy would not fit the memory; the others stay where they are. The results of a solver
-    do not depend on that but for rounding.
+    Rows that lie in the order of the visits are fetched faster. So short ones are copied into it, unless all of them
+    fit the processor's caches or the copy would not fit the memory; the others stay where they are. The results of a
+    solver do not depend on that but for rounding.
 
     Attributes
     ----------
