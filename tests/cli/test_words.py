@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from beeline.cli.drawing import count, number, percent, size
 from beeline.cli.errors import _in_options, printable
-from beeline.cli.show import _count, _number, _percent, _size
 
 
 @pytest.mark.parametrize(
@@ -32,15 +32,15 @@ def test_arguments_are_called_by_their_options(message, shown):
 
 
 def test_numbers_are_written_for_people():
-    assert [_size(n) for n in (1, 999, 1000, 1_234_567, 5 * 10**12)] == [
+    assert [size(n) for n in (1, 999, 1000, 1_234_567, 5 * 10**12)] == [
         "1 bytes",
         "999 bytes",
         "1.0 kB",
         "1.2 MB",
         "5.0 TB",
     ]
-    assert [_count(1, "row"), _count(2000, "row"), _count(2, "class")] == ["1 row", "2,000 rows", "2 classes"]
-    assert [_number(x) for x in (3.0, -2, 1234567.0, 0.1, 1e-12, 1e300, "nan")] == [
+    assert [count(1, "row"), count(2000, "row"), count(2, "class")] == ["1 row", "2,000 rows", "2 classes"]
+    assert [number(x) for x in (3.0, -2, 1234567.0, 0.1, 1e-12, 1e300, "nan")] == [
         "3",
         "-2",
         "1,234,567",
@@ -49,7 +49,7 @@ def test_numbers_are_written_for_people():
         "1e+300",
         "nan",
     ]
-    assert [_percent(x) for x in (0.0, 1.0, 0.5, 0.0001)] == ["0.0 %", "100.0 %", "50.0 %", "<0.1 %"]
+    assert [percent(x) for x in (0.0, 1.0, 0.5, 0.0001)] == ["0.0 %", "100.0 %", "50.0 %", "0.01 %"]
 
 
 def test_control_characters_are_shown_and_not_obeyed():
