@@ -288,6 +288,27 @@ class TestMaking:
             assert data.n_features == 10
             assert data.block.is_sparse == (layout == "auto" and kind in ("maxabs", "unit-norm"))
 
+    def test_no_more_walks_than_needed(self, tmp_path):
+        class Stages(NoProgress):
+            def __init__(self):
+                self.stages = []
+
+            def start(self, stage, total_bytes):
+                self.stages.append(stage)
+
+        path = save(tmp_path, ROWS)
+        for options, stages in [
+            ({}, ["reading"]),
+            ({"scale": "unit-norm"}, ["reading"]),
+            ({"scale": "standard"}, ["learning the scaling", "reading"]),
+            ({"layout": "dense"}, ["counting features", "reading"]),
+            ({"layout": "dense", "n_features": 7}, ["reading"]),
+        ]:
+            source = reader(path, **options)
+            source.progress = progress = Stages()
+            source.read()
+            assert progress.stages == stages
+
     def test_dense(self, tmp_path):
         data = read(save(tmp_path, b"1 2:5\n2 1:-1 3:4\n"), layout="dense", dtype="float32")
         assert data.block.values.tolist() == [[0, 5, 0], [-1, 0, 4]]

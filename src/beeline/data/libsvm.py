@@ -62,6 +62,7 @@ class LibsvmReader(Reader):
         self._files, self._options, self._chunk_bytes = files, options, chunk_bytes
         self._dialect = first_dialect(options)
         self._scaling = options.recipe.scaling if options.recipe is not None else Scaling()
+        self._prepared = options.recipe is not None
         self._n_features = self._dialect.n_features or 0
         self._parsed = 0  # bytes of this walk
 
@@ -74,12 +75,13 @@ class LibsvmReader(Reader):
 
     def prepare(self, memory: int) -> None:
         """Learn the scaling, and the number of features where rows will be dense; a walk only when needed."""
-        if self._options.recipe is not None:
+        if self._prepared:
             return
         learner = ScalingLearner(self._options.scale)
         if learner.learns or (self._dense and self._dialect.n_features is None):
             learner = self._learn(memory)
         self._scaling = learner.finish(self._n_features)
+        self._prepared = True
 
     def blocks(self, memory: int) -> Iterator[Block]:
         """All rows in order; everything held at one time takes about `memory` bytes."""
@@ -123,10 +125,11 @@ class LibsvmReader(Reader):
     def _learn(self, memory: int) -> ScalingLearner:
         while True:
             learner = ScalingLearner(self._options.scale)
+            stage = "learning the scaling" if learner.learns else "counting features"
             try:
-                for block in self._raw_blocks(memory // 4, "learning the scaling"):
+                for block in self._raw_blocks(memory // 4, stage):
                     # Rows that will be dense are learned as dense ones: the learner refuses to make sparse ones dense.
-                    for piece in _dense_pieces(block, memory // 4) if self._dense else [block]:
+                    for piece in _dense_pieces(block, memory // 4) if self._dense and learner.learns else [block]:
                         learner.add(piece)
             except RestartReading:
                 continue
