@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one_of
 from beeline.estimators.docs import documented
-from beeline.exceptions import ParameterError
 from beeline.fitting.settings import ClassWeight
 from beeline.solvers.base import Callback
 
@@ -28,9 +27,8 @@ class LinearSVC(LinearClassifier):
         max(0, 1 − yz)² or max(0, 1 − yz).
     <l1_ratio>
     <fit_intercept>
-    multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        More than two classes: each against the rest, or all in one problem by Crammer and Singer, which has the
-        hinge as its loss.
+    multi_class : {"ovr"}, default="ovr"
+        More than two classes: each against the rest.
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba`, calibrated by Platt's method on the scores of five-fold cross-validation: takes about
@@ -59,7 +57,7 @@ class LinearSVC(LinearClassifier):
         loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
-        multi_class: Literal["ovr", "crammer_singer"] = "ovr",
+        multi_class: Literal["ovr"] = "ovr",
         class_weight: ClassWeight = None,
         probability: bool = False,
         solver: str = "auto",
@@ -87,9 +85,7 @@ class LinearSVC(LinearClassifier):
 
     def _settings(self) -> dict[str, Any]:
         one_of("loss", self.loss, ("squared_hinge", "hinge"))
-        one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
-        if self.multi_class == "crammer_singer" and self.loss != "hinge":
-            raise ParameterError('multi_class="crammer_singer" has the hinge as its loss; say loss="hinge" as well')
+        one_of("multi_class", self.multi_class, ("ovr",))
         return {
             "loss": self.loss,
             "C": self.C,
@@ -107,8 +103,8 @@ class LinearSVC(LinearClassifier):
 class LogisticRegression(LinearClassifier):
     """Logistic regression.
 
-    Minimises Ω(w) + C·Σ weight_i·log(1 + exp(−y_i z_i)), z = Xw + b; for more than two classes, the cross-entropy of
-    the softmax of the scores, or one such problem a class.
+    Minimises Ω(w) + C·Σ weight_i·log(1 + exp(−y_i z_i)), z = Xw + b; for more than two classes, one such
+    problem a class against the rest.
 
     <fit>
 
@@ -117,9 +113,8 @@ class LogisticRegression(LinearClassifier):
     <C>
     <l1_ratio>
     <fit_intercept>
-    multi_class : {"auto", "softmax", "ovr"}, default="auto"
-        More than two classes: "softmax" has one problem for all, "ovr" one for each class against the rest. "auto" is
-        "softmax" with L2 regularization, "ovr" otherwise.
+    multi_class : {"ovr"}, default="ovr"
+        More than two classes: one problem for each class against the rest.
     <class_weight>
     <solving>
 
@@ -143,7 +138,7 @@ class LogisticRegression(LinearClassifier):
         C: float = 1.0,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
-        multi_class: Literal["auto", "softmax", "ovr"] = "auto",
+        multi_class: Literal["ovr"] = "ovr",
         class_weight: ClassWeight = None,
         solver: str = "auto",
         tol: float = 1e-4,
@@ -167,7 +162,7 @@ class LogisticRegression(LinearClassifier):
         self.verbose = verbose
 
     def _settings(self) -> dict[str, Any]:
-        one_of("multi_class", self.multi_class, ("auto", "softmax", "ovr"))
+        one_of("multi_class", self.multi_class, ("ovr",))
         return {
             "loss": "logistic",
             "C": self.C,

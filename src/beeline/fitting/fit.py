@@ -20,7 +20,7 @@ from beeline.fitting.settings import Settings
 from beeline.fitting.solving import solve
 from beeline.model import Link, Model, Report
 from beeline.solvers.base import Callback, Result, Status
-from beeline.solvers.training import Multiclass, Task, Trained, train
+from beeline.solvers.training import Task, Trained, train
 
 __all__ = ["Fitted", "fit"]
 
@@ -78,7 +78,7 @@ def fit(
     trained = solve(task, settings, callback, None if start is None else Trained(start.weights, start.intercepts, []))
     link: Link = "none"
     if task.loss.name == "logistic" and classes is not None:
-        link = "softmax" if task.multiclass == "softmax" and len(classes) > 2 else "logistic"
+        link = "logistic"
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
@@ -134,17 +134,13 @@ def _task(
         _refuse_for_regression(settings)
         return Task(data, np.asarray(y, np.float64), None, loss, regularizer, **common), None
     classes = find_classes(y, weights, texts)
-    form: Multiclass = "ovr"
-    if len(classes) > 2:
-        smooth = loss.name == "logistic" and regularizer.smooth
-        form = ("softmax" if smooth else "ovr") if settings.multiclass == "auto" else settings.multiclass
     each = class_weights(classes, settings.class_weight, weights)
-    common |= {"class_weight": each, "multiclass": form}
+    common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
 
 
 def _refuse_for_regression(settings: Settings) -> None:
-    for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
+    for name, unset in (("class_weight", None), ("probability", False)):
         if getattr(settings, name) != unset:
             raise ParameterError(f"{name} has no meaning for a regression; leave it out")
 

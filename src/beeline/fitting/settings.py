@@ -14,7 +14,7 @@ from beeline.regularizers import Regularizer, get_regularizer
 
 __all__ = ["ClassWeight", "Multiclass", "Settings"]
 
-Multiclass = Literal["auto", "ovr", "crammer_singer", "softmax"]
+Multiclass = Literal["ovr"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
@@ -35,8 +35,7 @@ class Settings:
     intercept
         `free`, `regularized` or `none`.
     multiclass
-        How more than two classes are told apart. `auto`: by one softmax for the logistic loss with L2, otherwise each
-        class against the rest.
+        How more than two classes are told apart: `ovr`, each class against the rest.
     probability
         Calibrate probabilities by Platt's method, for losses that have none of their own.
     solver, tol, max_passes, seed
@@ -50,7 +49,7 @@ class Settings:
     alpha: float | None = None
     class_weight: ClassWeight = None
     intercept: Intercept = "free"
-    multiclass: Multiclass = "auto"
+    multiclass: Multiclass = "ovr"
     probability: bool = False
     solver: str = "auto"
     tol: float = 1e-4

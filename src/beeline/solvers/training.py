@@ -27,7 +27,7 @@ from beeline.solvers.base import Callback, Result, Solver, Status, Step
 
 __all__ = ["Multiclass", "Task", "Trained", "train"]
 
-Multiclass = Literal["ovr", "crammer_singer", "softmax"]
+Multiclass = Literal["ovr"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Task:
     intercept
         As in `Objective`.
     multiclass
-        How more than two classes are told apart: `ovr`, `crammer_singer` or `softmax`.
+        How more than two classes are told apart: `ovr`, each against the rest.
     """
 
     data: Dataset
