@@ -13,7 +13,6 @@ import pytest
 
 from beeline import LogisticRegression, Model
 from beeline.cli import train as command
-from beeline.fitting.settings import Multiclass
 from beeline.losses import LOSSES
 from beeline.objective import Intercept
 from beeline.regularizers import REGULARIZERS
@@ -254,7 +253,6 @@ def test_help_names_what_the_registries_have():
     assert set(get_args(command.LossName)) == set(LOSSES)
     assert set(get_args(command.RegularizerName)) == set(REGULARIZERS)
     assert set(get_args(command.InterceptKind)) == set(get_args(Intercept))
-    assert set(get_args(command.MulticlassForm)) == set(get_args(Multiclass))
 
 
 def test_training_does_not_load_scikit_learn(tmp_path, svm_rows):
