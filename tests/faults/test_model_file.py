@@ -18,6 +18,7 @@ from beeline.data.recipe import Recipe
 from beeline.exceptions import CorruptModelError, ModelError, ModelVersionError, SourceError
 from beeline.model import Model
 from beeline.model import file as model_file
+from beeline.model.atomic import replacing
 
 MODEL = Model(
     weights=np.random.default_rng(0).standard_normal((5, 3)),
@@ -140,6 +141,12 @@ def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
         MODEL.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_an_error_of_another_file_is_not_blamed_on_this_one(tmp_path):
+    with pytest.raises(FileNotFoundError, match="rows"), replacing(tmp_path / "m"):
+        (tmp_path / "rows").read_bytes()
+    assert list(tmp_path.iterdir()) == []
 
 
 _SAVING = """

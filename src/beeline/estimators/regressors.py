@@ -39,7 +39,7 @@ class LinearSVR(LinearRegressor):
     --------
     >>> from beeline import LinearSVR
     >>> svr = LinearSVR(C=100.0, tol=1e-8).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
-    >>> round(svr.predict([[3.0]])[0], 3)
+    >>> round(float(svr.predict([[3.0]])[0]), 3)
     7.0
     """
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
+from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Settings
 from beeline.solvers.base import Callback, Result, Status
 from beeline.solvers.training import Task, Trained, train
@@ -23,15 +23,38 @@ def solve(task: Task, settings: Settings, callback: Callback | None, start: Trai
     the rows, on whether a row has weight 2 or is there twice. Where the rest of the way takes milliseconds, it is
     taken, and equal data in different guises give equal models.
     """
-    common: dict[str, Any] = {"solver": settings.solver, "seed": settings.seed}
-    trained = train(task, tol=settings.tol, max_passes=settings.max_passes, callback=callback, start=start, **common)
+    trained = train(
+        task,
+        settings.solver,
+        tol=settings.tol,
+        max_passes=settings.max_passes,
+        seed=settings.seed,
+        callback=callback,
+        start=start,
+    )
     converged = all(result.status is Status.CONVERGED for result in trained.results)
     if not converged or task.data.nnz > _SMALL or settings.tol <= _EXACT:
         return trained
-    # Whatever ends it, the tolerance is kept: there is nothing to warn of.
-    finer = train(
-        task, tol=_EXACT, max_passes=1e12, callback=lambda step: step.passes > _MOST_PASSES, start=trained, **common
-    )
+    return _polished(task, settings, trained)
+
+
+def _polished(task: Task, settings: Settings, trained: Trained) -> Trained:
+    """The model at the end of the way; the one that was given where another solver cannot make it better."""
+    # Where the loss has kinks, coordinate descent ends on them exactly.
+    solver = "dual_cd" if settings.solver == "auto" and not task.loss.smooth else settings.solver
+    try:
+        # Whatever ends it, the tolerance is kept: there is nothing to warn of.
+        finer = train(
+            task,
+            solver,
+            tol=_EXACT,
+            max_passes=1e12,
+            seed=settings.seed,
+            callback=lambda step: step.passes > _MOST_PASSES,
+            start=trained,
+        )
+    except ParameterError:  # coordinate descent does not know this regularizer
+        return trained
     pairs = list(zip(trained.results, finer.results, strict=True))
     if any(second.objective > first.objective for first, second in pairs):
         return trained
@@ -43,6 +66,7 @@ def _joined(first: Result, second: Result) -> Result:
     later = [(first.passes + p, first.seconds + s, objective, gap) for p, s, objective, gap in second.trace]
     return replace(
         second,
+        solver=first.solver if first.solver == second.solver else f"{first.solver} and {second.solver}",
         status=first.status,
         iterations=first.iterations + second.iterations,
         passes=first.passes + second.passes,

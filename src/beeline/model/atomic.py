@@ -29,7 +29,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
         _sync_folder(target.parent)
     except OSError as error:
-        if isinstance(error, SourceError):
+        # What is read meanwhile may fail too; such errors name another file.
+        if isinstance(error, SourceError) or error.filename not in (None, str(temporary), str(target.parent)):
             raise
         raise SourceError(f"{target} cannot be written: {(error.strerror or str(error)).lower()}") from error
     finally:

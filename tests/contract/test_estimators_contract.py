@@ -1,0 +1,33 @@
+"""Every estimator passes scikit-learn's own checks, all of them."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from beeline import ElasticNet, Lasso, LinearModel, LinearSVC, LinearSVR, LogisticRegression
+from beeline.exceptions import ConvergenceWarning
+
+ESTIMATORS = [
+    LinearSVC(),
+    LinearSVC(loss="hinge"),
+    LinearSVC(loss="hinge", multi_class="crammer_singer"),
+    LogisticRegression(),
+    LogisticRegression(multi_class="ovr"),
+    LogisticRegression(l1_ratio=1.0, C=10.0),
+    LinearSVR(),
+    LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1),
+    Lasso(alpha=0.1),
+    ElasticNet(alpha=0.1),
+    LinearModel(),
+    LinearModel(loss="hinge"),
+    LinearModel(loss="squared"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+# Some checks give targets without meaning, on which a pass limit is right to come first.
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_s_checks(estimator, check):
+    check(estimator)
