@@ -30,6 +30,8 @@ LossName = Literal[
     "hinge",
     "logistic",
     "rounded_hinge",
+    "soft_epsilon_insensitive",
+    "soft_hinge",
     "squared",
     "squared_epsilon_insensitive",
     "squared_hinge",
