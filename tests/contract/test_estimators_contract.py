@@ -11,7 +11,6 @@ from beeline.exceptions import ConvergenceWarning
 ESTIMATORS = [
     LinearSVC(),
     LinearSVC(loss="hinge"),
-    LinearSVC(loss="hinge", multi_class="crammer_singer"),
     LogisticRegression(),
     LogisticRegression(multi_class="ovr"),
     LogisticRegression(l1_ratio=1.0, C=10.0),

@@ -168,7 +168,6 @@ class TestParameters:
             (LinearModel(regularizer="l3"), "there is no regularizer 'l3'"),
             (LinearModel(loss="squared", class_weight="balanced"), "class_weight has no meaning for a regression"),
             (LinearModel(loss="squared", probability=True), "probability has no meaning for a regression"),
-            (LinearModel(loss="squared", multi_class="ovr"), "multiclass has no meaning for a regression"),
         ],
         ids=str,
     )
