@@ -16,17 +16,17 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "columns.h"
+#include "descent.h"
 #include "rows.h"
 #include "threads.h"
 
@@ -34,160 +34,6 @@ namespace beeline {
 namespace {
 
 using namespace nb::literals;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Penalty {
-  double l1, l2;
-
-  // How far 0 is from the subgradients at w; `g` is the slope of what is smooth.
-  double violation(double w, double g) const {
-    if (w == 0) return std::max(std::fabs(g) - l1, 0.0);
-    return std::fabs(g + (w > 0 ? l1 : -l1));
-  }
-
-  // The best weight under curvature q.
-  double best(double w, double g, double q) const {
-    if (!(q > 0)) return std::fabs(g) <= l1 ? 0.0 : w;  // no curvature: 0, or without a lower bound
-    const double at = w - g / q, margin = std::fabs(at) - l1 / q;
-    return margin <= 0 ? 0.0 : std::copysign(margin, at);
-  }
-};
-
-// Largest violation in the first and in the last sweep, and what was visited in units of whole sweeps.
-using Descent = std::tuple<double, double, double>;
-
-// A model has: size, work(j), gradient(j), curvature(j), move(j, δ), and product(S, p, out): its Hessian on the
-// features S.
-
-// The exact minimum of the model along w + t·s for t ≥ 0, with `slope` < 0 and `bend` the first two derivatives at 0.
-// Where a weight crosses zero the slope jumps by 2λ₁|s_j|. Returns t and which weight ends at zero (−1: none).
-std::pair<double, std::ptrdiff_t> search_line(const std::vector<double>& w, const std::vector<double>& s, double slope,
-                                              double bend, double l1) {
-  std::vector<std::pair<double, std::uint32_t>> crossings;
-  for (std::size_t k = 0; k < w.size(); ++k)
-    if (w[k] * s[k] < 0) crossings.emplace_back(-w[k] / s[k], static_cast<std::uint32_t>(k));
-  std::sort(crossings.begin(), crossings.end());
-  double t = 0;
-  for (const auto& [at, k] : crossings) {
-    if (slope + bend * (at - t) >= 0) break;
-    slope += bend * (at - t) + 2 * l1 * std::fabs(s[k]);
-    t = at;
-    if (slope >= 0) return {t, k};
-  }
-  return {bend > 0 ? t - slope / bend : t, -1};
-}
-
-// Conjugate gradients over the weights that are not zero, as if their signs were fixed, then the exact minimum along
-// the way: what coordinate descent needs hundreds of sweeps for when features are nearly collinear. Returns the work
-// done.
-template <class Model>
-double polish(Model& model, double* w, const Penalty& penalty) {
-  constexpr int kMost = 20;
-  constexpr double kEnough = 1e-6;  // of the squared residual
-  std::vector<std::uint32_t> support;
-  double work = 0;
-  for (std::size_t j = 0; j < model.size; ++j)
-    if (w[j] != 0) support.push_back(static_cast<std::uint32_t>(j)), work += static_cast<double>(model.work(j));
-  const std::size_t n = support.size();
-  if (n < 2) return 0;
-  std::vector<double> at(n), first(n), r(n), inverse(n), s(n, 0.0), p(n), q(n);
-  double rho = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t j = support[k];
-    at[k] = w[j];
-    r[k] = first[k] = -(model.gradient(j) + penalty.l2 * w[j] + std::copysign(penalty.l1, w[j]));
-    const double diagonal = model.curvature(j) + penalty.l2;
-    inverse[k] = diagonal > 0 ? 1 / diagonal : 0.0;
-    p[k] = inverse[k] * r[k];
-    rho += r[k] * p[k];
-  }
-  const double enough = kEnough * rho;
-  int steps = 0;
-  for (; steps < kMost && rho > enough; ++steps) {
-    model.product(support, p.data(), q.data());
-    double bend = 0, scale = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      q[k] += penalty.l2 * p[k];
-      bend += p[k] * q[k];
-      scale += inverse[k] > 0 ? p[k] * p[k] / inverse[k] : 0.0;
-    }
-    if (bend <= 1e-12 * scale) {  // flat: go along p until a weight stops it
-      s = p;
-      for (std::size_t k = 0; k < n; ++k) r[k] = first[k];
-      break;
-    }
-    const double alpha = rho / bend;
-    double next = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      s[k] += alpha * p[k];
-      r[k] -= alpha * q[k];
-      next += r[k] * r[k] * inverse[k];
-    }
-    const double beta = next / rho;
-    rho = next;
-    for (std::size_t k = 0; k < n; ++k) p[k] = inverse[k] * r[k] + beta * p[k];
-  }
-  double slope = 0, bend = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    slope -= first[k] * s[k];
-    bend += s[k] * (first[k] - r[k]);
-  }
-  work *= steps + 2;
-  if (!(slope < 0)) return work;
-  const auto [t, zero] = search_line(at, s, slope, std::max(bend, 0.0), penalty.l1);
-  for (std::size_t k = 0; k < n; ++k) {
-    const double moved = static_cast<std::ptrdiff_t>(k) == zero ? 0.0 : at[k] + t * s[k];
-    if (moved == at[k]) continue;
-    w[support[k]] = moved;
-    model.move(support[k], moved - at[k]);
-  }
-  return work;
-}
-
-// Weights that are zero and whose gradient is well inside ±λ₁ (by the worst violation of the last sweep, as in
-// LIBLINEAR) leave the sweeps; once the others have converged, all are looked at again.
-template <class Model>
-Descent descend(Model& model, double* w, const Penalty& penalty, double tol, double accuracy, std::size_t most) {
-  constexpr std::size_t kSweepsPerPolish = 8;
-  std::vector<std::uint32_t> active(model.size);
-  std::iota(active.begin(), active.end(), 0);
-  double first = 0, worst = 0, margin = kInfinity, visited = 0, total = 0;
-  for (std::size_t j = 0; j < model.size; ++j) total += static_cast<double>(model.work(j));
-  for (std::size_t sweep = 0; sweep < most; ++sweep) {
-    if (sweep % kSweepsPerPolish == kSweepsPerPolish - 1) visited += polish(model, w, penalty);
-    const bool whole = active.size() == model.size;
-    std::size_t kept = 0;
-    worst = 0;
-    for (const std::uint32_t j : active) {
-      const double g = model.gradient(j) + penalty.l2 * w[j];
-      visited += static_cast<double>(model.work(j));
-      if (w[j] == 0 && std::fabs(g) < penalty.l1 - margin) continue;
-      active[kept++] = j;
-      const double violation = penalty.violation(w[j], g);
-      worst = std::max(worst, violation);
-      if (violation == 0) continue;
-      const double next = penalty.best(w[j], g, model.curvature(j) + penalty.l2), change = next - w[j];
-      if (change == 0) continue;
-      w[j] = next;
-      model.move(j, change);
-    }
-    if (sweep == 0) {
-      first = worst;
-      tol = std::max(tol, accuracy * first);
-    }
-    if (worst <= tol) {
-      if (whole) break;
-      active.resize(model.size);
-      std::iota(active.begin(), active.end(), 0);
-      margin = kInfinity;
-      continue;
-    }
-    active.resize(kept);
-    margin = worst;
-  }
-  return {first, worst, total > 0 ? visited / total : 0.0};
-}
 
 template <class Columns>
 struct ColumnModel {
@@ -244,8 +90,8 @@ struct GramModel {
 template <class Value>
 struct Storage {
   std::vector<std::int64_t> indptr;
-  std::vector<std::uint32_t> rows;
-  std::vector<Value> values;
+  std::unique_ptr<std::uint32_t[]> rows;  // not a vector, which would first write zeros
+  std::unique_ptr<Value[]> values;
 };
 
 constexpr std::size_t kParts = 8;
@@ -274,8 +120,8 @@ void transpose(const CsrRows<Position, Index, Value>& rows, Storage<Value>& out)
     }
     out.indptr[j + 1] = position;
   }
-  out.rows.resize(position);
-  out.values.resize(position);
+  out.rows.reset(new std::uint32_t[position]);
+  out.values.reset(new Value[position]);
   each_part([&](std::size_t part, std::size_t i) {
     for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
       const std::int64_t to = next[part][rows.indices[p]]++;
@@ -289,7 +135,7 @@ template <class Value>
 void transpose(const DenseRows<Value>& rows, Storage<Value>& out) {
   constexpr std::size_t kTile = 64;
   const std::size_t n = rows.n_rows, k = rows.n_features;
-  out.values.resize(n * k);
+  out.values.reset(new Value[n * k]);
   parallel_for((n + kTile - 1) / kTile, [&](std::size_t tile) {
     const std::size_t begin = tile * kTile, end = std::min(n, begin + kTile);
     for (std::size_t j = 0; j < k; ++j)
@@ -307,8 +153,8 @@ class Columns {
 
   template <class Value, class Visit>
   auto with_columns(const Storage<Value>& storage, Visit visit) const {
-    if (!sparse_) return visit(DenseColumns<Value>{storage.values.data(), n_rows_});
-    return visit(SparseColumns<Value>{storage.indptr.data(), storage.rows.data(), storage.values.data()});
+    if (!sparse_) return visit(DenseColumns<Value>{storage.values.get(), n_rows_});
+    return visit(SparseColumns<Value>{storage.indptr.data(), storage.rows.get(), storage.values.get()});
   }
 
  public:
@@ -340,8 +186,7 @@ class Columns {
       ColumnModel<decltype(columns)> model{columns,       n_columns_,     h.data(),
                                            slopes.data(), moments.data(), free_intercept && total > 0 ? 1 / total : 0.0,
                                            n_rows_};
-      const auto [first, last, sweeps] =
-          beeline::descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
+      const auto [first, last, sweeps] = Descent(model, w.data(), penalty).run(tol, accuracy, most);
       return std::make_tuple(first, last, sweeps, model.shift);
     });
   }
@@ -371,12 +216,13 @@ void complete_gram(Matrix gram, std::optional<Vector> edge, double corner) {
 }
 
 // Lowers the model over w, given its Gram matrix and its slopes at w; (first and last violation, sweeps).
-Descent descend_gram(Matrix gram, Vector slopes, Output w, std::tuple<double, double> penalty, double tol,
-                     double accuracy, std::size_t most) {
+std::tuple<double, double, double> descend_gram(Matrix gram, Vector slopes, Output w,
+                                                std::tuple<double, double> penalty, double tol, double accuracy,
+                                                std::size_t most) {
   nb::gil_scoped_release release;
   std::vector<double> g(slopes.data(), slopes.data() + slopes.size());
   GramModel model{gram.data(), gram.shape(0), g.data()};
-  return descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
+  return Descent(model, w.data(), penalty).run(tol, accuracy, most);
 }
 
 }  // namespace
