@@ -184,8 +184,8 @@ def test_columns_and_gram_matrix_agree(loss, layout, monkeypatch):
     objective = problem(loss, ElasticNet(0.9), m=120, d=40)
     objective = replace(objective, data=from_arrays(layout(objective.data.block.values)))
     results = []
-    for by_gram in (True, False):
-        monkeypatch.setattr("beeline.solvers.l1_cd._by_gram", lambda block, answer=by_gram: answer)
+    for cost in (0.0, np.inf):
+        monkeypatch.setattr("beeline.solvers.l1_cd._gram_cost", lambda block, answer=cost: answer)
         results.append(L1CD(tol=1e-10).solve(objective))
     np.testing.assert_allclose(results[0].theta, results[1].theta, atol=1e-5)
     assert results[0].objective == pytest.approx(results[1].objective, rel=1e-9)

@@ -20,12 +20,14 @@ using Locals = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::
 using Positions = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Writable = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
+// task(i, end) for every row; the rows before `end` are this thread's.
 template <class Rows, class Task>
 void each_row(const Rows& rows, int threads, Task task) {
   const std::size_t parts =
       std::clamp<std::size_t>(rows.work() / (1 << 16) + 1, 1, std::max<std::size_t>(1, rows.n_rows));
   parallel_for(parts, [&](std::size_t part) {
-    for (std::size_t i = rows.n_rows * part / parts, end = rows.n_rows * (part + 1) / parts; i < end; ++i) task(i);
+    const std::size_t end = rows.n_rows * (part + 1) / parts;
+    for (std::size_t i = rows.n_rows * part / parts; i < end; ++i) task(i, end);
   }, threads);
 }
 
@@ -33,10 +35,11 @@ void each_row(const Rows& rows, int threads, Task task) {
 template <class Position, class Index, class Value>
 void count_kept(const CsrRows<Position, Index, Value>& rows, const std::int32_t* place, std::int64_t* out,
                 int threads) {
-  each_row(rows, threads, [&](std::size_t i) {
-    std::int64_t kept = 0;
-    for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) kept += place[rows.indices[p]] >= 0;
-    out[i] = kept;
+  each_row(rows, threads, [&](std::size_t i, std::size_t) {
+    std::int64_t left_out = 0;
+    for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p)
+      left_out += place[rows.indices[p]] >> 31;  // −1 for each: no branch to mispredict
+    out[i] = static_cast<std::int64_t>(rows.count(i)) + left_out;
   });
 }
 
@@ -46,21 +49,25 @@ void count_kept(const DenseRows<Value>&, const std::int32_t*, std::int64_t*, int
 }
 
 // Writes the kept entries of row i from position indptr[i]; where the row has room for one more, a feature of value 1
-// ends it.
+// ends it. An entry that is left out is written too, and then written over by the next one: no branch to mispredict.
+// Beyond the end of the row that spoils what follows, which this thread has yet to write.
 template <class Position, class Index, class Value>
 void keep(const CsrRows<Position, Index, Value>& rows, const std::int32_t* place, std::size_t kept,
           const std::int64_t* indptr, std::int32_t* indices, void* values, int threads) {
-  each_row(rows, threads, [&](std::size_t i) {
+  Value* out = static_cast<Value*>(values);
+  each_row(rows, threads, [&](std::size_t i, std::size_t end_of_part) {
     std::int64_t to = indptr[i];
+    const std::int64_t stop = indptr[i + 1], limit = indptr[end_of_part];
     for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
+      if (to == limit) break;
       const std::int32_t j = place[rows.indices[p]];
-      if (j < 0) continue;
       indices[to] = j;
-      static_cast<Value*>(values)[to++] = rows.values[p];
+      out[to] = rows.values[p];
+      to += j >= 0;
     }
-    if (to < indptr[i + 1]) {
+    if (to < stop) {
       indices[to] = static_cast<std::int32_t>(kept) - 1;
-      static_cast<Value*>(values)[to] = 1;
+      out[to] = 1;
     }
   });
 }
@@ -68,7 +75,7 @@ void keep(const CsrRows<Position, Index, Value>& rows, const std::int32_t* place
 template <class Value>
 void keep(const DenseRows<Value>& rows, const std::int32_t* place, std::size_t kept, const std::int64_t*, std::int32_t*,
           void* values, int threads) {
-  each_row(rows, threads, [&](std::size_t i) {
+  each_row(rows, threads, [&](std::size_t i, std::size_t) {
     Value* out = static_cast<Value*>(values) + i * kept;
     const Value* row = rows.row(i);
     if (kept > 0) out[kept - 1] = 1;

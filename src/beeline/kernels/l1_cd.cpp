@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -54,140 +55,200 @@ struct Penalty {
   }
 };
 
-// Largest violation in the first and in the last sweep, and what was visited in units of whole sweeps.
-using Descent = std::tuple<double, double, double>;
-
 // A model has: size, work(j), gradient(j), curvature(j), move(j, δ), and product(S, p, out): its Hessian on the
 // features S.
 
-// The exact minimum of the model along w + t·s for t ≥ 0, with `slope` < 0 and `bend` the first two derivatives at 0.
-// Where a weight crosses zero the slope jumps by 2λ₁|s_j|. Returns t and which weight ends at zero (−1: none).
-std::pair<double, std::ptrdiff_t> search_line(const std::vector<double>& w, const std::vector<double>& s, double slope,
-                                              double bend, double l1) {
-  std::vector<std::pair<double, std::uint32_t>> crossings;
-  for (std::size_t k = 0; k < w.size(); ++k)
-    if (w[k] * s[k] < 0) crossings.emplace_back(-w[k] / s[k], static_cast<std::uint32_t>(k));
-  std::sort(crossings.begin(), crossings.end());
-  double t = 0;
-  for (const auto& [at, k] : crossings) {
-    if (slope + bend * (at - t) >= 0) break;
-    slope += bend * (at - t) + 2 * l1 * std::fabs(s[k]);
-    t = at;
-    if (slope >= 0) return {t, k};
-  }
-  return {bend > 0 ? t - slope / bend : t, -1};
-}
-
-// Conjugate gradients over the weights that are not zero, as if their signs were fixed, then the exact minimum along
-// the way: what coordinate descent needs hundreds of sweeps for when features are nearly collinear. Returns the work
-// done.
+// The weights that are not zero, and the model over them as if their signs were fixed: a system of linear equations.
+// Conjugate gradients on it do what coordinate descent needs hundreds of sweeps for when features are nearly collinear.
 template <class Model>
-double polish(Model& model, double* w, const Penalty& penalty) {
-  constexpr int kMost = 20;
-  constexpr double kEnough = 1e-6;  // of the squared residual
-  std::vector<std::uint32_t> support;
-  double work = 0;
-  for (std::size_t j = 0; j < model.size; ++j)
-    if (w[j] != 0) support.push_back(static_cast<std::uint32_t>(j)), work += static_cast<double>(model.work(j));
-  const std::size_t n = support.size();
-  if (n < 2) return 0;
-  std::vector<double> at(n), first(n), r(n), inverse(n), s(n, 0.0), p(n), q(n);
-  double rho = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t j = support[k];
-    at[k] = w[j];
-    r[k] = first[k] = -(model.gradient(j) + penalty.l2 * w[j] + std::copysign(penalty.l1, w[j]));
-    const double diagonal = model.curvature(j) + penalty.l2;
-    inverse[k] = diagonal > 0 ? 1 / diagonal : 0.0;
-    p[k] = inverse[k] * r[k];
-    rho += r[k] * p[k];
+class Support {
+ public:
+  Support(Model& model, double* w, const Penalty& penalty) : model_(model), w_(w), penalty_(penalty) {
+    for (std::size_t j = 0; j < model.size; ++j) {
+      if (w[j] == 0) continue;
+      const double diagonal = model.curvature(j) + penalty.l2;
+      features_.push_back(static_cast<std::uint32_t>(j));
+      residual_.push_back(-(model.gradient(j) + penalty.l2 * w[j] + std::copysign(penalty.l1, w[j])));
+      inverse_.push_back(diagonal > 0 ? 1 / diagonal : 0.0);
+      work_ += static_cast<double>(model.work(j));
+    }
   }
-  const double enough = kEnough * rho;
-  int steps = 0;
-  for (; steps < kMost && rho > enough; ++steps) {
-    model.product(support, p.data(), q.data());
+
+  // Finds a way down by up to `most` steps.
+  void solve(std::size_t most) {
+    const std::size_t n = features_.size();
+    std::vector<double> r = residual_, p(n), q(n);
+    double rho = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      p[k] = inverse_[k] * r[k];
+      rho += r[k] * p[k];
+    }
+    way_.assign(n, 0.0);
+    const double enough = kEnough * rho;
+    for (; steps_ < most && rho > enough; ++steps_) {
+      const double bend = product(p, q);
+      if (!(bend > 0)) {  // flat: along p until a weight stops it
+        way_ = p;
+        bend_ = 0;
+        return;
+      }
+      const double alpha = rho / bend, before = rho;
+      rho = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        way_[k] += alpha * p[k];
+        r[k] -= alpha * q[k];
+        rho += r[k] * r[k] * inverse_[k];
+      }
+      bend_ += alpha * alpha * bend;  // the directions are conjugate
+      for (std::size_t k = 0; k < n; ++k) p[k] = inverse_[k] * r[k] + rho / before * p[k];
+    }
+  }
+
+  // Goes to the minimum along the way; whether no weight stopped it.
+  bool move() {
+    double slope = 0;
+    for (std::size_t k = 0; k < features_.size(); ++k) slope -= residual_[k] * way_[k];
+    if (!(slope < 0)) return false;
+    const auto [t, stopped] = search(slope);
+    for (std::size_t k = 0; k < features_.size(); ++k) {
+      double& w = w_[features_[k]];
+      const double moved = static_cast<std::ptrdiff_t>(k) == stopped ? 0.0 : w + t * way_[k], change = moved - w;
+      if (change == 0) continue;
+      w = moved;
+      model_.move(features_[k], change);
+    }
+    return stopped < 0 && t > 0.5;
+  }
+
+  double work() const { return work_ * static_cast<double>(steps_ + 2); }
+
+ private:
+  static constexpr double kEnough = 1e-4;  // of the squared residual
+
+  // q = Hessian · p; pᵀq, 0 where that is lost in rounding.
+  double product(const std::vector<double>& p, std::vector<double>& q) {
+    model_.product(features_, p.data(), q.data());
     double bend = 0, scale = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      q[k] += penalty.l2 * p[k];
+    for (std::size_t k = 0; k < p.size(); ++k) {
+      q[k] += penalty_.l2 * p[k];
       bend += p[k] * q[k];
-      scale += inverse[k] > 0 ? p[k] * p[k] / inverse[k] : 0.0;
+      scale += inverse_[k] > 0 ? p[k] * p[k] / inverse_[k] : 0.0;
     }
-    if (bend <= 1e-12 * scale) {  // flat: go along p until a weight stops it
-      s = p;
-      for (std::size_t k = 0; k < n; ++k) r[k] = first[k];
-      break;
-    }
-    const double alpha = rho / bend;
-    double next = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      s[k] += alpha * p[k];
-      r[k] -= alpha * q[k];
-      next += r[k] * r[k] * inverse[k];
-    }
-    const double beta = next / rho;
-    rho = next;
-    for (std::size_t k = 0; k < n; ++k) p[k] = inverse[k] * r[k] + beta * p[k];
+    return bend > 1e-12 * scale ? bend : 0.0;
   }
-  double slope = 0, bend = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    slope -= first[k] * s[k];
-    bend += s[k] * (first[k] - r[k]);
-  }
-  work *= steps + 2;
-  if (!(slope < 0)) return work;
-  const auto [t, zero] = search_line(at, s, slope, std::max(bend, 0.0), penalty.l1);
-  for (std::size_t k = 0; k < n; ++k) {
-    const double moved = static_cast<std::ptrdiff_t>(k) == zero ? 0.0 : at[k] + t * s[k];
-    if (moved == at[k]) continue;
-    w[support[k]] = moved;
-    model.move(support[k], moved - at[k]);
-  }
-  return work;
-}
 
+  // The exact minimum of the model along w + t · way, t ≥ 0, and which weight ends there at zero (−1: none). Where a
+  // weight crosses zero the slope jumps by 2λ₁|way_k|.
+  std::pair<double, std::ptrdiff_t> search(double slope) const {
+    std::vector<std::pair<double, std::size_t>> crossings;
+    for (std::size_t k = 0; k < way_.size(); ++k)
+      if (w_[features_[k]] * way_[k] < 0) crossings.emplace_back(-w_[features_[k]] / way_[k], k);
+    std::sort(crossings.begin(), crossings.end());
+    double t = 0;
+    for (const auto& [at, k] : crossings) {
+      if (slope + bend_ * (at - t) >= 0) break;
+      slope += bend_ * (at - t) + 2 * penalty_.l1 * std::fabs(way_[k]);
+      t = at;
+      if (slope >= 0) return {t, static_cast<std::ptrdiff_t>(k)};
+    }
+    return {bend_ > 0 ? t - slope / bend_ : t, -1};
+  }
+
+  Model& model_;
+  double* w_;
+  const Penalty& penalty_;
+  std::vector<std::uint32_t> features_;
+  std::vector<double> residual_, inverse_, way_;
+  double work_ = 0, bend_ = 0;
+  std::size_t steps_ = 0;
+};
+
+// Lowers the model over w by sweeps until no violation exceeds `tol`, or `accuracy` times the worst of the first sweep.
+//
 // Weights that are zero and whose gradient is well inside ±λ₁ (by the worst violation of the last sweep, as in
-// LIBLINEAR) leave the sweeps; once the others have converged, all are looked at again.
+// LIBLINEAR) leave the sweeps; once the others have converged, all are looked at again. Between sweeps the support is
+// solved for, by more and more steps as long as its signs hold, and more and more seldom while they do not.
 template <class Model>
-Descent descend(Model& model, double* w, const Penalty& penalty, double tol, double accuracy, std::size_t most) {
-  constexpr std::size_t kSweepsPerPolish = 8;
-  std::vector<std::uint32_t> active(model.size);
-  std::iota(active.begin(), active.end(), 0);
-  double first = 0, worst = 0, margin = kInfinity, visited = 0, total = 0;
-  for (std::size_t j = 0; j < model.size; ++j) total += static_cast<double>(model.work(j));
-  for (std::size_t sweep = 0; sweep < most; ++sweep) {
-    if (sweep % kSweepsPerPolish == kSweepsPerPolish - 1) visited += polish(model, w, penalty);
-    const bool whole = active.size() == model.size;
+class Descent {
+ public:
+  Descent(Model& model, double* w, std::tuple<double, double> penalty)
+      : model_(model), w_(w), penalty_{std::get<0>(penalty), std::get<1>(penalty)} {
+    for (std::size_t j = 0; j < model.size; ++j) total_ += static_cast<double>(model.work(j));
+    restore();
+  }
+
+  // (the worst violation of the first and of the last sweep, the work in units of whole sweeps).
+  std::tuple<double, double, double> run(double tol, double accuracy, std::size_t most) {
+    double first = 0, worst = 0;
+    std::size_t wait = kFewest, steps = kFewest, next = kFewest;
+    for (std::size_t sweep = 0; sweep < most; ++sweep) {
+      const bool whole = active_.size() == model_.size;
+      worst = this->sweep();
+      if (sweep == 0) {
+        first = worst;
+        tol = std::max(tol, accuracy * first);
+      }
+      if (worst <= tol) {
+        if (whole) break;
+        restore();
+        continue;
+      }
+      margin_ = worst;
+      if (sweep + 1 < next) continue;
+      if (solve_support(steps)) {
+        steps = std::min(2 * steps, kMost);
+        wait = kFewest;
+      } else {
+        steps = kFewest;
+        wait *= 2;
+      }
+      next = sweep + 1 + wait;
+    }
+    return {first, worst, total_ > 0 ? visited_ / total_ : 0.0};
+  }
+
+ private:
+  static constexpr std::size_t kFewest = 5, kMost = 80;
+
+  void restore() {
+    active_.resize(model_.size);
+    std::iota(active_.begin(), active_.end(), 0);
+    margin_ = kInfinity;
+  }
+
+  double sweep() {
+    double worst = 0;
     std::size_t kept = 0;
-    worst = 0;
-    for (const std::uint32_t j : active) {
-      const double g = model.gradient(j) + penalty.l2 * w[j];
-      visited += static_cast<double>(model.work(j));
-      if (w[j] == 0 && std::fabs(g) < penalty.l1 - margin) continue;
-      active[kept++] = j;
-      const double violation = penalty.violation(w[j], g);
+    for (const std::uint32_t j : active_) {
+      const double g = model_.gradient(j) + penalty_.l2 * w_[j];
+      visited_ += static_cast<double>(model_.work(j));
+      if (w_[j] == 0 && std::fabs(g) < penalty_.l1 - margin_) continue;
+      active_[kept++] = j;
+      const double violation = penalty_.violation(w_[j], g);
       worst = std::max(worst, violation);
       if (violation == 0) continue;
-      const double next = penalty.best(w[j], g, model.curvature(j) + penalty.l2), change = next - w[j];
+      const double next = penalty_.best(w_[j], g, model_.curvature(j) + penalty_.l2), change = next - w_[j];
       if (change == 0) continue;
-      w[j] = next;
-      model.move(j, change);
+      w_[j] = next;
+      model_.move(j, change);
     }
-    if (sweep == 0) {
-      first = worst;
-      tol = std::max(tol, accuracy * first);
-    }
-    if (worst <= tol) {
-      if (whole) break;
-      active.resize(model.size);
-      std::iota(active.begin(), active.end(), 0);
-      margin = kInfinity;
-      continue;
-    }
-    active.resize(kept);
-    margin = worst;
+    active_.resize(kept);
+    return worst;
   }
-  return {first, worst, total > 0 ? visited / total : 0.0};
-}
+
+  bool solve_support(std::size_t steps) {
+    Support<Model> support(model_, w_, penalty_);
+    support.solve(steps);
+    visited_ += support.work();
+    return support.move();
+  }
+
+  Model& model_;
+  double* w_;
+  const Penalty penalty_;
+  std::vector<std::uint32_t> active_;
+  double margin_ = kInfinity, visited_ = 0, total_ = 0;
+};
 
 template <class Columns>
 struct ColumnModel {
@@ -244,8 +305,8 @@ struct GramModel {
 template <class Value>
 struct Storage {
   std::vector<std::int64_t> indptr;
-  std::vector<std::uint32_t> rows;
-  std::vector<Value> values;
+  std::unique_ptr<std::uint32_t[]> rows;  // not a vector, which would first write zeros
+  std::unique_ptr<Value[]> values;
 };
 
 constexpr std::size_t kParts = 8;
@@ -274,8 +335,8 @@ void transpose(const CsrRows<Position, Index, Value>& rows, Storage<Value>& out)
     }
     out.indptr[j + 1] = position;
   }
-  out.rows.resize(position);
-  out.values.resize(position);
+  out.rows.reset(new std::uint32_t[position]);
+  out.values.reset(new Value[position]);
   each_part([&](std::size_t part, std::size_t i) {
     for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
       const std::int64_t to = next[part][rows.indices[p]]++;
@@ -289,7 +350,7 @@ template <class Value>
 void transpose(const DenseRows<Value>& rows, Storage<Value>& out) {
   constexpr std::size_t kTile = 64;
   const std::size_t n = rows.n_rows, k = rows.n_features;
-  out.values.resize(n * k);
+  out.values.reset(new Value[n * k]);
   parallel_for((n + kTile - 1) / kTile, [&](std::size_t tile) {
     const std::size_t begin = tile * kTile, end = std::min(n, begin + kTile);
     for (std::size_t j = 0; j < k; ++j)
@@ -307,8 +368,8 @@ class Columns {
 
   template <class Value, class Visit>
   auto with_columns(const Storage<Value>& storage, Visit visit) const {
-    if (!sparse_) return visit(DenseColumns<Value>{storage.values.data(), n_rows_});
-    return visit(SparseColumns<Value>{storage.indptr.data(), storage.rows.data(), storage.values.data()});
+    if (!sparse_) return visit(DenseColumns<Value>{storage.values.get(), n_rows_});
+    return visit(SparseColumns<Value>{storage.indptr.data(), storage.rows.get(), storage.values.get()});
   }
 
  public:
@@ -340,8 +401,7 @@ class Columns {
       ColumnModel<decltype(columns)> model{columns,       n_columns_,     h.data(),
                                            slopes.data(), moments.data(), free_intercept && total > 0 ? 1 / total : 0.0,
                                            n_rows_};
-      const auto [first, last, sweeps] =
-          beeline::descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
+      const auto [first, last, sweeps] = Descent(model, w.data(), penalty).run(tol, accuracy, most);
       return std::make_tuple(first, last, sweeps, model.shift);
     });
   }
@@ -371,12 +431,13 @@ void complete_gram(Matrix gram, std::optional<Vector> edge, double corner) {
 }
 
 // Lowers the model over w, given its Gram matrix and its slopes at w; (first and last violation, sweeps).
-Descent descend_gram(Matrix gram, Vector slopes, Output w, std::tuple<double, double> penalty, double tol,
-                     double accuracy, std::size_t most) {
+std::tuple<double, double, double> descend_gram(Matrix gram, Vector slopes, Output w,
+                                                std::tuple<double, double> penalty, double tol, double accuracy,
+                                                std::size_t most) {
   nb::gil_scoped_release release;
   std::vector<double> g(slopes.data(), slopes.data() + slopes.size());
   GramModel model{gram.data(), gram.shape(0), g.data()};
-  return descend(model, w.data(), {std::get<0>(penalty), std::get<1>(penalty)}, tol, accuracy, most);
+  return Descent(model, w.data(), penalty).run(tol, accuracy, most);
 }
 
 }  // namespace

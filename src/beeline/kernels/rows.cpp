@@ -46,16 +46,17 @@ void scores(const Rows& rows, const double* w, std::size_t columns, double* out,
   }, threads);
 }
 
-// Each part of the rows adds into a vector of its own; the vectors are added in order. Their number depends only on
-// the shape: at most 16, and so few that adding them up costs less than a quarter of the work and 64 MB of memory.
-// add(i, sum) adds row i into `sum` and returns a number; the numbers are summed too.
+// Each part of the rows adds into a vector of `columns` numbers a feature; the vectors are added in order. Their number
+// depends only on the shape: at most 16, and so few that adding them up costs less than a quarter of the work, which is
+// `per_entry` multiplications an entry, and 64 MB of memory. add(i, sum) adds row i into `sum` and returns a number;
+// the numbers are summed too.
 template <class Rows, class Add>
-double sum_over_parts(const Rows& rows, std::size_t columns, double* out, int threads, Add add) {
+double sum_over_parts(const Rows& rows, std::size_t columns, std::size_t per_entry, double* out, int threads, Add add) {
   const std::size_t size = rows.n_features * columns;
   std::fill(out, out + size, 0.0);
   if (size == 0) return 0;
-  const std::size_t affordable = std::min(rows.work() / (4 * rows.n_features) + 1, (std::size_t{8} << 20) / size + 1);
-  const Parts parts = cut(rows, columns, std::min<std::size_t>(16, affordable));
+  const std::size_t affordable = std::min(rows.work() * per_entry / (4 * size) + 1, (std::size_t{8} << 20) / size + 1);
+  const Parts parts = cut(rows, per_entry, std::min<std::size_t>(16, affordable));
   std::vector<std::vector<double>> sums(parts.count);
   std::vector<double> totals(parts.count, 0.0);
   parallel_for(parts.count, [&](std::size_t part) {
@@ -74,7 +75,7 @@ double sum_over_parts(const Rows& rows, std::size_t columns, double* out, int th
 
 template <class Rows>
 void transposed(const Rows& rows, const double* u, std::size_t columns, double* out, int threads) {
-  sum_over_parts(rows, columns, out, threads, [&](std::size_t i, double* sum) {
+  sum_over_parts(rows, columns, columns, out, threads, [&](std::size_t i, double* sum) {
     const double* scale = u + i * columns;
     if (columns > 1) {
       rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, scale, sum + j * columns, columns); });
@@ -88,7 +89,7 @@ void transposed(const Rows& rows, const double* u, std::size_t columns, double* 
 // out = Σ_i h_i (x_iᵀv + shift) x_i in one pass; returns Σ_i h_i (x_iᵀv + shift). Rows with h_i = 0 cost nothing.
 template <class Rows>
 double curved_product(const Rows& rows, const double* h, const double* v, double shift, double* out, int threads) {
-  return sum_over_parts(rows, 1, out, threads, [&](std::size_t i, double* sum) {
+  return sum_over_parts(rows, 1, 1, out, threads, [&](std::size_t i, double* sum) {
     if (h[i] == 0) return 0.0;
     const double u = h[i] * (rows.dot(i, v) + shift);
     rows.axpy(i, u, sum);
@@ -107,7 +108,7 @@ void squared_norms(const Rows& rows, double* out, int threads) {
 // out_j = Σ_i h_i x_ij², the diagonal of Σ_i h_i x_i x_iᵀ.
 template <class Rows>
 void gram_diagonal(const Rows& rows, const double* h, double* out, int threads) {
-  sum_over_parts(rows, 1, out, threads, [&](std::size_t i, double* sum) {
+  sum_over_parts(rows, 1, 1, out, threads, [&](std::size_t i, double* sum) {
     if (h[i] != 0) rows.each(i, [&](std::size_t j, double x) { sum[j] += h[i] * x * x; });
     return 0.0;
   });
@@ -117,7 +118,8 @@ void gram_diagonal(const Rows& rows, const double* h, double* out, int threads) 
 template <class Rows>
 void gram(const Rows& rows, const double* h, double* out, int threads) {
   const std::size_t d = rows.n_features;
-  sum_over_parts(rows, d, out, threads, [&](std::size_t i, double* sum) {
+  const std::size_t per_entry = rows.work() / (2 * std::max<std::size_t>(1, rows.n_rows)) + 1;  // half a row
+  sum_over_parts(rows, d, per_entry, out, threads, [&](std::size_t i, double* sum) {
     if (h[i] != 0) rows.add_outer(i, h[i], sum);
     return 0.0;
   });

@@ -11,7 +11,7 @@ from beeline._types import Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
-from beeline.objective import Objective, Point
+from beeline.objective import Intercept, Objective, Point
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.newton import search
 
@@ -73,12 +73,13 @@ class L1CD(Solver):
             least = min(least, worst)
             passes += 1
             yield Step(point.theta, point.value, lower_bound(point), passes, final=failures > _PATIENCE)
-            features = _choose(point, violations)
-            if working is None or not working.holds(features):
-                working = _WorkingSet.of(objective, features)
-                passes += 1
+            coordinates, cut = _choose(point, violations)
+            if working is None or not working.holds(coordinates):
+                working = _WorkingSet.of(objective, coordinates, working is not None and working.by_gram)
+                passes += working.share < 1
             before, target = point.value, self._target(point, worst)
-            point, sweeps = working.lower(point, target, self.max_passes - passes)
+            # While features wait outside, the optimum over those inside is not worth much.
+            point, sweeps = working.lower(point, target, self.max_passes - passes, 2 if cut else 100)
             passes += sweeps
             failures = 0 if point.value < before - _NOISE * abs(before) else failures
 
@@ -146,14 +147,18 @@ def _violations(point: Point) -> Floats:
     return np.where(theta == 0, np.maximum(np.abs(gradient) - l1, 0), np.abs(gradient + l1 * np.sign(theta)))
 
 
-def _choose(point: Point, violations: Floats, fewest: int = 100) -> Ints:
-    """The coordinates with a weight, and as many again of those without that violate optimality most."""
+def _choose(point: Point, violations: Floats, fewest: int = 100) -> tuple[Ints, bool]:
+    """The coordinates with a weight, and about as many again of those without that violate optimality most.
+
+    Also whether some that violate it had to be left out.
+    """
     weighted = point.theta[: len(violations)] != 0
     (others,) = np.nonzero((violations > 0) & ~weighted)
     room = max(fewest, int(np.count_nonzero(weighted)))
-    if len(others) > room:
+    cut = len(others) > 2 * room
+    if cut:
         others = others[np.argpartition(-violations[others], room)[:room]]
-    return np.union1d(np.nonzero(weighted)[0], others)
+    return np.union1d(np.nonzero(weighted)[0], others), cut
 
 
 @dataclass
@@ -168,12 +173,17 @@ class _WorkingSet:
         J over them alone.
     share
         The working set's share of all entries.
+    gram_cost
+        What the Gram matrix costs, in sweeps over the columns.
+    by_gram
+        Whether the model is walked over by its Gram matrix.
     """
 
     whole: Objective
     coordinates: Ints
     local: Objective
     share: float
+    gram_cost: float
     by_gram: bool
     columns: Columns | None = None
     gram: Floats | None = None
@@ -183,18 +193,23 @@ class _WorkingSet:
     damping: float = 0.0
 
     @classmethod
-    def of(cls, objective: Objective, coordinates: Ints) -> _WorkingSet:
-        """Copies the entries out; one pass."""
-        d = objective.data.n_features
+    def of(cls, objective: Objective, coordinates: Ints, slow: bool = False) -> _WorkingSet:
+        """Copies the entries out, in one pass; all of them need no copy.
+
+        `slow`: sweeps over columns have been slow so far.
+        """
+        d, shards = objective.data.n_features, objective.shards
         features, constant = coordinates[coordinates < d], bool(len(coordinates) and coordinates[-1] == d)
-        blocks = objective.engine.map(lambda s: s.block.features(features, constant=constant), objective.shards)
-        block = concatenate(blocks)
-        local = replace(
-            objective,
-            data=ArrayDataset(block),
-            intercept="free" if objective.intercept == "free" else "none",
-        )
-        return cls(objective, coordinates, local, block.nnz / max(1, objective.data.nnz), _by_gram(block))
+        if len(features) == d and len(shards) == 1 and not constant:
+            block, share = shards[0].block, 1.0
+        else:
+            blocks = objective.engine.map(lambda s: s.block.features(features, constant=constant), shards)
+            block = concatenate(blocks)
+            share = block.nnz / max(1, objective.data.nnz)
+        intercept: Intercept = "free" if objective.intercept == "free" else "none"
+        local = replace(objective, data=ArrayDataset(block), intercept=intercept)
+        cost = _gram_cost(block)
+        return cls(objective, coordinates, local, share, cost, by_gram=cost <= (100 if slow else 10))
 
     def holds(self, coordinates: Ints) -> bool:
         """Whether all of them are in the working set."""
@@ -215,23 +230,24 @@ class _WorkingSet:
             theta[-1] = point.theta[-1]
         return Point(self.whole, theta, self.whole.spread(point.z[0]))
 
-    def lower(self, start: Point, target: float, passes: float) -> tuple[Point, float]:
-        """(a point whose violation is at most the target, passes): prox-Newton steps."""
+    def lower(self, start: Point, target: float, passes: float, most: int) -> tuple[Point, float]:
+        """(a point whose violation is at most the target, passes): at most so many prox-Newton steps."""
         point, spent, last = self.enter(start), 0.0, np.inf
-        while spent < passes:
+        for _ in range(most):
             direction, worst, cost = self._direction(point, 0.5 * target)
             spent += cost + self.share
-            moved = self._move(point, direction)
-            if moved is None and not self._dampen():
-                break
-            if moved is not None:
-                lowered = moved.value < point.value - _NOISE * abs(point.value)
-                point = moved.with_best_intercept()
-                if worst <= target or not (lowered or worst < 0.9 * last):
-                    break
-                self.damping = self.damping / 10 if self.damping > 1e-3 else 0.0
             # A matrix of earlier curvatures will do as long as the steps with it win much.
-            self.gram_is_old = worst > 0.3 * last
+            self.gram_is_old |= worst > 0.3 * last
+            moved = self._move(point, direction)
+            if moved is None:
+                useful = self._dampen()
+            else:
+                lowered = moved.value < point.value - _NOISE * abs(point.value)
+                useful = worst > target and (lowered or worst < 0.9 * last)
+                point = moved.with_best_intercept()
+                self.damping = self.damping / 10 if self.damping > 1e-3 else 0.0
+            if not useful or spent > passes:
+                break
             last = worst
         return self.leave(point), spent
 
@@ -270,6 +286,7 @@ class _WorkingSet:
             if self.columns is None:
                 self.columns = _block(o).columns()
             worst, _, sweeps, shift = self.columns.descend(u, h, w, penalty, tol, _ACCURACY, 100, o.has_intercept)
+            self.by_gram = sweeps > max(20, self.gram_cost)
         direction = w - point.theta[:k]
         return np.append(direction, shift) if o.has_intercept else direction, worst, sweeps * self.share
 
@@ -280,7 +297,7 @@ class _WorkingSet:
         block, passes = _block(self.local), 1.0
         old = self.gram_is_old and not np.array_equal(h, self.gram_curvatures)
         if self.gram is None or old or np.abs(h - self.gram_curvatures).sum() > 0.1 * h.sum():
-            self.gram, self.gram_curvatures = block.gram(h), h
+            self.gram, self.gram_curvatures, self.gram_is_old = block.gram(h), h, False
             self.gram_edge = block.transposed(h) if self.local.has_intercept else np.zeros(0)
             complete_gram(self.gram, self.gram_edge if self.local.has_intercept else None, float(h.sum()))
             passes += 2
@@ -295,11 +312,11 @@ def _block(objective: Objective) -> Block:
     return objective.shards[0].block
 
 
-def _by_gram(block: Block) -> bool:
-    """Whether sweeps over the Gram matrix, and forming it, are cheaper than sweeps over the columns."""
+def _gram_cost(block: Block) -> float:
+    """What forming the Gram matrix costs, in sweeps over the columns; ∞ where it is large, or walking over it slower."""
     k, nnz = block.n_features, max(1, block.nnz)
+    if k > 3000 or k * k > 4 * nnz:
+        return np.inf
     if block.indptr is None:
-        per_entry = k / 2
-    else:
-        per_entry = float(np.square(np.diff(block.indptr).astype(np.float64)).sum()) / (2 * nnz)
-    return k * k <= 4 * nnz and k <= 2000 and per_entry <= 40
+        return k / 8  # vector instructions take several entries at a time
+    return float(np.square(np.diff(block.indptr).astype(np.float64)).sum()) / (2 * nnz)
