@@ -21,6 +21,10 @@ __all__ = ["L1CD", "strength_max"]
 _NOISE = 1e-12
 # A model is minimised until its violation is this part of what it was.
 _ACCURACY = 0.1
+# Features whose gradient lies within this part below strength·l1 are likely to get a weight soon.
+_NEAR = 0.1
+# A working set may have so many features without a weight even when few have one.
+_FEWEST = 100
 # So many working sets in a row may win nothing before the solver gives up.
 _PATIENCE = 3
 
@@ -67,15 +71,15 @@ class L1CD(Solver):
         working: _WorkingSet | None = None
         least, failures = np.inf, 0
         while True:
-            violations = _violations(point)
-            worst = float(violations.max(initial=0.0))
+            excess = _excess(point)
+            worst = float(excess.max(initial=0.0))
             failures = 0 if worst < 0.9 * least else failures + 1
             least = min(least, worst)
             passes += 1
             yield Step(point.theta, point.value, lower_bound(point), passes, final=failures > _PATIENCE)
-            coordinates, cut = _choose(point, violations)
-            if working is None or not working.holds(coordinates):
-                working = _WorkingSet.of(objective, coordinates, working is not None and working.by_gram)
+            coordinates, cut = _choose(point, excess)
+            if working is None or not working.holds(np.nonzero(excess > 0)[0]):
+                working = _WorkingSet.of(objective, coordinates, working.sweeps if working else 0.0)
                 passes += working.share < 1
             before, target = point.value, self._target(point, worst)
             # While features wait outside, the optimum over those inside is not worth much.
@@ -138,26 +142,37 @@ def _dual_cost(point: Point, scale: float) -> float:
     return scale * touching
 
 
-def _violations(point: Point) -> Floats:
-    """How far 0 is from the subgradients of every regularized coordinate."""
+def _excess(point: Point) -> Floats:
+    """By how much the gradient of every regularized coordinate exceeds what its zero weight would bear.
+
+    For a coordinate with a weight: how far 0 is from its subgradients.
+    """
     o = point.objective
     n = o.n_regularized
-    l1, theta = o.strength * o.regularizer.l1, point.theta[:n]
-    gradient = point.loss_gradient[:n] + o.strength * o.regularizer.l2 * theta
-    return np.where(theta == 0, np.maximum(np.abs(gradient) - l1, 0), np.abs(gradient + l1 * np.sign(theta)))
+    l1 = o.strength * o.regularizer.l1
+    excess = np.abs(point.loss_gradient[:n])
+    excess -= l1
+    (weighted,) = np.nonzero(point.theta[:n])
+    theta = point.theta[weighted]
+    gradient = point.loss_gradient[weighted] + o.strength * o.regularizer.l2 * theta
+    excess[weighted] = np.abs(gradient + l1 * np.sign(theta))
+    return excess
 
 
-def _choose(point: Point, violations: Floats, fewest: int = 100) -> tuple[Ints, bool]:
-    """The coordinates with a weight, and about as many again of those without that violate optimality most.
+def _choose(point: Point, excess: Floats) -> tuple[Ints, bool]:
+    """The coordinates with a weight, and about as many again of those without: the most likely ones.
 
-    Also whether some that violate it had to be left out.
+    Also whether some that violate optimality had to be left out. Those that nearly violate it are taken where there is
+    room: they would come in next.
     """
-    weighted = point.theta[: len(violations)] != 0
-    (others,) = np.nonzero((violations > 0) & ~weighted)
-    room = max(fewest, int(np.count_nonzero(weighted)))
-    cut = len(others) > 2 * room
-    if cut:
-        others = others[np.argpartition(-violations[others], room)[:room]]
+    weighted = point.theta[: len(excess)] != 0
+    l1 = point.objective.strength * point.objective.regularizer.l1
+    (others,) = np.nonzero((excess > -_NEAR * l1) & ~weighted)
+    room = max(_FEWEST, int(np.count_nonzero(weighted)))
+    cut = int(np.count_nonzero(excess[others] > 0)) > 2 * room
+    if cut or len(others) > 2 * room:
+        room = room if cut else 2 * room
+        others = others[np.argpartition(-excess[others], room)[:room]]
     return np.union1d(np.nonzero(weighted)[0], others), cut
 
 
@@ -175,8 +190,8 @@ class _WorkingSet:
         The working set's share of all entries.
     gram_cost
         What the Gram matrix costs, in sweeps over the columns.
-    by_gram
-        Whether the model is walked over by its Gram matrix.
+    sweeps
+        How many sweeps over the columns a model may take. Where the Gram matrix costs less, it is used.
     """
 
     whole: Objective
@@ -184,7 +199,7 @@ class _WorkingSet:
     local: Objective
     share: float
     gram_cost: float
-    by_gram: bool
+    sweeps: float
     columns: Columns | None = None
     gram: Floats | None = None
     gram_edge: Floats = field(default_factory=lambda: np.zeros(0))
@@ -193,11 +208,8 @@ class _WorkingSet:
     damping: float = 0.0
 
     @classmethod
-    def of(cls, objective: Objective, coordinates: Ints, slow: bool = False) -> _WorkingSet:
-        """Copies the entries out, in one pass; all of them need no copy.
-
-        `slow`: sweeps over columns have been slow so far.
-        """
+    def of(cls, objective: Objective, coordinates: Ints, sweeps: float) -> _WorkingSet:
+        """Copies the entries out, in one pass; all of them need no copy. `sweeps` is that of the last working set."""
         d, shards = objective.data.n_features, objective.shards
         features, constant = coordinates[coordinates < d], bool(len(coordinates) and coordinates[-1] == d)
         if len(features) == d and len(shards) == 1 and not constant:
@@ -208,8 +220,7 @@ class _WorkingSet:
             share = block.nnz / max(1, objective.data.nnz)
         intercept: Intercept = "free" if objective.intercept == "free" else "none"
         local = replace(objective, data=ArrayDataset(block), intercept=intercept)
-        cost = _gram_cost(block)
-        return cls(objective, coordinates, local, share, cost, by_gram=cost <= (100 if slow else 10))
+        return cls(objective, coordinates, local, share, _gram_cost(block), max(10.0, sweeps))
 
     def holds(self, coordinates: Ints) -> bool:
         """Whether all of them are in the working set."""
@@ -280,13 +291,13 @@ class _WorkingSet:
         (u,), (h,) = point.slopes, point.curvatures
         if self.damping:
             h = h + self.damping * max(float(h.max()), float(o.costs.max()))
-        if self.by_gram:
+        if self.gram_cost <= self.sweeps:
             worst, sweeps, shift = self._descend_gram(u, h, w, penalty, tol)
         else:
             if self.columns is None:
                 self.columns = _block(o).columns()
             worst, _, sweeps, shift = self.columns.descend(u, h, w, penalty, tol, _ACCURACY, 100, o.has_intercept)
-            self.by_gram = sweeps > max(20, self.gram_cost)
+            self.sweeps = max(self.sweeps, sweeps)
         direction = w - point.theta[:k]
         return np.append(direction, shift) if o.has_intercept else direction, worst, sweeps * self.share
 
