@@ -1,4 +1,4 @@
-"""Claim: L1 logistic regression to the same gap takes at most the time of skglm, celer and scikit-learn; 0.2 in a new process.
+"""Claim: L1 logistic regression takes at most the time of skglm, celer and scikit-learn; 0.2 of it in a new process.
 
 The problem is ‖w‖₁ + C Σ log(1 + exp(−y z)) with C = 1 and no intercept (celer's has none, and liblinear would
 regularize it), on a9a and on the tf-idf of 20 newsgroups (the `comp` groups against the rest). Every solver walks down
@@ -58,6 +58,7 @@ class Data:
 
     @classmethod
     def load(cls, path: Path) -> Data:
+        """From a file that `save` wrote."""
         with np.load(path) as a:
             return cls(path.stem, a["data"], a["indices"], a["indptr"], tuple(a["shape"].tolist()), a["y"])
 
@@ -71,6 +72,7 @@ class Data:
         return self.layouts[layout]
 
     def objective(self, loss=None, strength: float = 1.0) -> Objective:
+        """J over the rows; without a loss, the logistic one."""
         data = ArrayDataset(Block(self.values, self.shape[1], self.indptr, self.indices))
         return Objective(data, self.y, np.ones(len(self.y)), loss or Logistic(), L1(), strength, "none")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import beeline
 from beeline.data.arrays import from_arrays
+from beeline.engines import Shard, Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import (
@@ -60,7 +63,7 @@ def problem(loss, regularizer=None, *, m=60, d=25, density=0.4, strength=1.0, in
 def reference(objective):
     """An upper bound of min J within about 1e-10: w = p − n with p, n ≥ 0 makes J smooth; L-BFGS-B from SciPy."""
     o = objective
-    X, d, n = o.data.block.to_dense().astype(np.float64), o.data.n_features, o.n_regularized
+    X, n = o.data.block.to_dense().astype(np.float64), o.n_regularized
     matrix = np.column_stack([X, np.ones(len(X))]) if o.has_intercept else X
     l1, l2 = o.strength * o.regularizer.l1, o.strength * o.regularizer.l2
 
@@ -82,7 +85,6 @@ def reference(objective):
         bounds=bounds,
         options={"maxiter": 20000, "maxfun": 100000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50},
     )
-    assert d >= 0
     return float(best.fun)
 
 
@@ -235,6 +237,34 @@ def test_same_bits_for_any_number_of_threads():
         set_num_threads(before)
     assert np.array_equal(thetas[0], thetas[1])
     assert np.array_equal(thetas[0], thetas[2])
+
+
+class Split(Threads):
+    """Cuts the rows into a given number of shards."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+
+    def shards(self, data):
+        edges = [data.n_rows * k // self.count for k in range(self.count + 1)]
+        return [Shard(data, start, stop) for start, stop in pairwise(edges)]
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_same_answer_for_any_number_of_shards(intercept):
+    objective = problem(Logistic(), ElasticNet(0.9), m=101, d=30, intercept=intercept)
+    one = L1CD(tol=1e-10).solve(objective)
+    for count in (2, 4):
+        result = L1CD(tol=1e-10).solve(replace(objective, engine=Split(count)))
+        np.testing.assert_allclose(result.theta, one.theta, atol=1e-7)
+
+
+def test_solves_on_a_store(tmp_path):
+    objective = problem(Logistic(), m=200, d=20)
+    store = beeline.convert(objective.data.block.values, tmp_path / "rows.store")
+    result = L1CD(tol=1e-8).solve(replace(objective, data=store))
+    np.testing.assert_allclose(result.theta, L1CD(tol=1e-8).solve(objective).theta, atol=1e-6)
 
 
 def test_a_warm_start_is_used():

@@ -10,6 +10,7 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset
+from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
 from beeline.solvers.base import Solver, Step
@@ -219,7 +220,7 @@ class _WorkingSet:
             block = concatenate(blocks)
             share = block.nnz / max(1, objective.data.nnz)
         intercept: Intercept = "free" if objective.intercept == "free" else "none"
-        local = replace(objective, data=ArrayDataset(block), intercept=intercept)
+        local = replace(objective, data=ArrayDataset(block), intercept=intercept, engine=Threads())
         return cls(objective, coordinates, local, share, _gram_cost(block), max(10.0, sweeps))
 
     def holds(self, coordinates: Ints) -> bool:
@@ -324,7 +325,7 @@ def _block(objective: Objective) -> Block:
 
 
 def _gram_cost(block: Block) -> float:
-    """What forming the Gram matrix costs, in sweeps over the columns; ∞ where it is large, or walking over it slower."""
+    """What forming the Gram matrix costs, in sweeps over the columns; ∞ where it is large or slow to walk over."""
     k, nnz = block.n_features, max(1, block.nnz)
     if k > 3000 or k * k > 4 * nnz:
         return np.inf
