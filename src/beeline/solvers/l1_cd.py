@@ -12,8 +12,9 @@ from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
-from beeline.objective import Intercept, Line, Objective, Point
+from beeline.objective import Intercept, Objective, Point
 from beeline.solvers.base import Solver, Step
+from beeline.solvers.newton import search
 
 __all__ = ["L1CD", "strength_max"]
 
@@ -249,19 +250,21 @@ class _WorkingSet:
             spent += cost + self.share
             # A matrix of earlier curvatures will do as long as the steps with it win much.
             self.gram_is_old |= worst > 0.3 * last
-            moved, length = self._move(point, direction)
-            # Where the loss is linear the model has no minimum: it gets some curvature until a step succeeds.
-            self.damping = 0.0 if length else max(1.0, 10 * self.damping)
-            lowered = moved.value < point.value - _NOISE * abs(point.value)
-            useful = worst > target and (lowered or worst < 0.9 * last) if length else self.damping < 1e6
-            point = _settled(moved)
+            moved = self._move(point, direction)
+            if moved is None:
+                useful = self._dampen()
+            else:
+                lowered = moved.value < point.value - _NOISE * abs(point.value)
+                useful = worst > target and (lowered or worst < 0.9 * last)
+                point = moved.with_best_intercept()
+                self.damping = self.damping / 10 if self.damping > 1e-3 else 0.0
             if not useful or spent > passes:
                 break
             last = worst
         return self.leave(point), spent
 
-    def _move(self, point: Point, direction: Floats) -> tuple[Point, float]:
-        """The point that a line search finds, and which part of the direction it went; 0 when J cannot be lowered.
+    def _move(self, point: Point, direction: Floats) -> Point | None:
+        """The point that a line search finds, or None.
 
         The gap shrinks like the violation, J like its square: at the end the gap still has digits to win when J shows
         no more difference. Then a full step is as good as any.
@@ -273,9 +276,13 @@ class _WorkingSet:
         promise = dot(point.slopes[0], line.dz[0]) + change
         noise = _NOISE * abs(point.value)
         if abs(promise) < noise and direction.any() and line.at(1.0)[0] <= point.value + noise:
-            return line.move(1.0), 1.0
-        t = _search(line, promise) if promise < 0 else 0.0
-        return line.move(t) if t else point, t
+            return line.move(1.0)
+        t = search(line, promise) if promise < 0 else 0.0
+        return line.move(t) if t else None
+
+    def _dampen(self) -> bool:
+        self.damping = max(1e-3, 10 * self.damping)
+        return self.damping < 1e6
 
     def _direction(self, point: Point, tol: float) -> tuple[Floats, float, float]:
         """(to the minimum of the model, the worst violation at the point, passes)."""
@@ -311,54 +318,6 @@ class _WorkingSet:
         total = float(self.gram_curvatures.sum())
         shift = -dot(self.gram_edge, w - before) / total if self.local.has_intercept and total else 0.0
         return worst, passes, shift
-
-
-def _settled(point: Point) -> Point:
-    """The same weights with the best free intercept; where no row has a slope, the middle of all that are best.
-
-    At the edge of such a flat interval the weights could hardly move.
-    """
-    point = point.with_best_intercept()
-    if point.objective.intercept != "free" or point.slopes[0].any():
-        return point
-    edges = [_flat_until(point, sign) for sign in (-1.0, 1.0)]
-    return point.shifted(0.5 * sum(edges)) if np.isfinite(edges).all() else point
-
-
-def _flat_until(point: Point, sign: float) -> float:
-    """How far the intercept can go in one direction before a row gets a slope."""
-    inside, outside = 0.0, sign
-    while not point.shifted(outside).slopes[0].any():
-        inside, outside = outside, 2 * outside
-        if abs(outside) > 1e12:
-            return sign * np.inf
-    for _ in range(40):
-        middle = 0.5 * (inside + outside)
-        inside, outside = (inside, middle) if point.shifted(middle).slopes[0].any() else (middle, outside)
-    return inside
-
-
-def _search(line: Line, promise: float) -> float:
-    """A step of at most 1 near the minimum of J along the line; 0 when J cannot be lowered.
-
-    The full step is taken unless J rises there so steeply that going back would win as much as a quarter of what the
-    step wins. Then the way is halved, or cut where the slope would be zero if it were linear, in turns; J is convex.
-    """
-    start, t = line.point.value, 1.0
-    low, falling, high, rising = 0.0, promise, 1.0, 0.0
-    for step in range(60):
-        value, slope = line.at(t)
-        if value < start and abs(slope) * t <= 0.25 * (start - value):
-            return t
-        if slope < 0:
-            if t == 1:
-                return 1.0 if value < start else 0.0
-            low, falling = t, slope
-        else:
-            high, rising = t, slope
-        cut = falling / (falling - rising) if step % 2 and rising > falling else 0.5
-        t = low + min(max(cut, 0.1), 0.9) * (high - low)
-    return t if line.at(t)[0] < start else 0.0
 
 
 def _block(objective: Objective) -> Block:
