@@ -120,6 +120,12 @@ class TestQueries:
             read(save(tmp_path, b"1 1:1\n1\n1 qid:2 1:1\n1 1:1\n"), chunk_bytes)
         assert (error.value.line, error.value.column) == (3, 3)
 
+    @pytest.mark.parametrize("query", [b"", b"-", b"-1", b"+1", b"1.5", b"x", b"1:1", b"1000000000000000000"])
+    def test_are_whole_numbers(self, tmp_path, query):
+        with pytest.raises(FormatError, match="is not a query id") as error:
+            read(save(tmp_path, b"1 qid:1 1:1\n1 qid:" + query + b" 1:1\n"))
+        assert (error.value.line, error.value.column) == (2, 3)
+
     def test_files_must_agree(self, tmp_path):
         paths = [save(tmp_path, b"1 1:1\n", "a.svm"), save(tmp_path, b"\n1 qid:1 1:1\n", "b.svm")]
         with pytest.raises(FormatError, match="although rows before it have none") as error:

@@ -29,11 +29,17 @@ BEELINE_INLINE std::uint64_t many_digits_before(const char* end, std::size_t n) 
   return digits_before(end - 8, n - 8) * 100'000'000 + digits_before(end, 8);
 }
 
+// 1 for a minus, 0 for other bytes. By arithmetic, because an instruction that sets one byte of a register waits for
+// whatever was in the register before, which may be the number before.
+BEELINE_INLINE std::uint32_t is_minus(char c) {
+  return ((static_cast<std::uint32_t>(static_cast<unsigned char>(c)) ^ '-') - 1) >> 31;
+}
+
 // x, or −x without a branch: signs come in no order that a processor could learn.
-BEELINE_INLINE double with_sign(double x, std::uint64_t negative) {
+BEELINE_INLINE double with_sign(double x, std::uint32_t negative) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, 8);
-  bits ^= negative << 63;
+  bits ^= std::uint64_t{negative} << 63;
   std::memcpy(&x, &bits, 8);
   return x;
 }

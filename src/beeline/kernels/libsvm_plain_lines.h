@@ -64,7 +64,7 @@ class PlainLines {
   }
 
   BEELINE_HOT bool read_label(std::uint32_t& at, double& label) {
-    const std::uint64_t negative = text_[at] == '-';
+    const std::uint32_t negative = is_minus(text_[at]);
     const std::uint32_t begin = at + (negative | (text_[at] == '+'));
     stop_ += begin - at;
     at = *stop_;
@@ -86,7 +86,8 @@ class PlainLines {
     stop_ += 5;  // the blank and the letters
     const std::uint32_t begin = at + 5;
     at = *stop_;
-    if (at - begin - 1 >= 16 || !ends_field(text_[at])) return false;
+    // A minus after a colon is not a stop.
+    if (at - begin - 1 >= 16 || text_[begin] == '-' || !ends_field(text_[at])) return false;
     query = static_cast<std::int64_t>(many_digits_before(text_ + at, at - begin));
     return true;
   }
@@ -97,7 +98,8 @@ class PlainLines {
     const std::uint32_t* stop = stop_;
     while (text[at] != '\n') {
       if (!BEELINE_LIKELY(text[at] == ' ' || text[at] == '\t')) {
-        if (!skip_to_line_end(at, stop)) return false;
+        stop = line_end(at, stop);
+        if (!stop) return false;
         break;
       }
 #if BEELINE_GROUPS
@@ -119,8 +121,8 @@ class PlainLines {
         ++stop;
         continue;
       }
-      const std::uint64_t negative = text[colon + 1] == '-';
-      const std::uint32_t index_size = colon - begin, size = end - colon - 1 - static_cast<std::uint32_t>(negative);
+      const std::uint32_t negative = is_minus(text[colon + 1]);
+      const std::uint32_t index_size = colon - begin, size = end - colon - 1 - negative;
       std::int64_t index;
       double x;
       if (BEELINE_LIKELY((((index_size - 1) | (size - 1)) & ~7u) == 0)) {
@@ -132,8 +134,13 @@ class PlainLines {
         } else if (!read_fraction(colon + 1, pair, size, negative, stop, x)) {
           return false;
         }
-      } else if (!read_long_entry(begin, colon, stop, index, x)) {
-        return false;
+      } else {
+        if (colon - begin - 1 >= 16) return false;
+        index = static_cast<std::int64_t>(many_digits_before(text + colon, colon - begin));
+        const Rare rare = read_rare(colon + 1, stop + 2);
+        if (!rare.good) return false;
+        stop = rare.stop;
+        x = rare.x;
       }
       if (index <= last) return false;
       last = index;
@@ -146,7 +153,7 @@ class PlainLines {
   }
 
   // A value that begins at `begin` with the `size` digits of a pair's second number; `stop` is where these end.
-  BEELINE_HOT bool read_fraction(std::uint32_t begin, const Pair& pair, std::uint32_t size, std::uint64_t negative,
+  BEELINE_HOT bool read_fraction(std::uint32_t begin, const Pair& pair, std::uint32_t size, std::uint32_t negative,
                                  const std::uint32_t*& stop, double& x) const {
     const std::uint32_t point = stop[0], end = stop[1], places = end - point - 1;
     if (BEELINE_LIKELY(text_[point] == '.' && places - 1 < 16 && size + places <= 18 && ends_field(text_[end]))) {
@@ -157,33 +164,35 @@ class PlainLines {
         return true;
       }
     }
-    return read_any_value(begin, stop, x);
+    const Rare rare = read_rare(begin, stop);
+    stop = rare.stop;
+    x = rare.x;
+    return rare.good;
   }
 
-  BEELINE_TARGET __attribute__((noinline)) bool read_long_entry(std::uint32_t begin, std::uint32_t colon,
-                                                                const std::uint32_t*& stop, std::int64_t& index,
-                                                                double& x) const {
-    if (colon - begin - 1 >= 16) return false;
-    index = static_cast<std::int64_t>(many_digits_before(text_ + colon, colon - begin));
-    stop += 2;
-    return read_any_value(colon + 1, stop, x);
-  }
+  // Returned by value: what is handed out by address would have to live in memory all along, not in registers.
+  struct Rare {
+    bool good;
+    const std::uint32_t* stop;
+    double x;
+  };
 
   // Many digits, an exponent, a plus.
-  BEELINE_TARGET __attribute__((noinline)) bool read_any_value(std::uint32_t begin, const std::uint32_t*& stop,
-                                                               double& x) const {
+  BEELINE_TARGET __attribute__((noinline)) Rare read_rare(std::uint32_t begin, const std::uint32_t* stop) const {
     while (!ends_field(text_[*stop])) ++stop;
-    return read_number(text_ + begin, text_ + *stop, x) == Reading::number && std::isfinite(static_cast<Value>(x));
+    double x = 0;
+    const bool good = read_number(text_ + begin, text_ + *stop, x) == Reading::number;
+    return {good && std::isfinite(static_cast<Value>(x)), stop, x};
   }
 
-  // What may follow the last field: a comment, or a carriage return.
-  BEELINE_TARGET __attribute__((noinline)) bool skip_to_line_end(std::uint32_t at, const std::uint32_t*& stop) const {
+  // The stop at the line's '\n', after a comment or a carriage return at text[at]; null when it is none of these.
+  BEELINE_TARGET __attribute__((noinline)) const std::uint32_t* line_end(std::uint32_t at,
+                                                                         const std::uint32_t* stop) const {
     if (text_[at] == '#') {
       while (text_[*stop] != '\n') ++stop;
-      return true;
+      return stop;
     }
-    ++stop;
-    return text_[at] == '\r' && text_[at + 1] == '\n';
+    return text_[at] == '\r' && text_[at + 1] == '\n' ? stop + 1 : nullptr;
   }
 
   const char* text_;
