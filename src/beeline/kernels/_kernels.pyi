@@ -76,12 +76,22 @@ def scale_features(
     threads: int = 0,
 ) -> None: ...
 def scale_to_unit_norm(rows: RowArrays, out: AnyArray, threads: int = 0) -> None: ...
+def pack_rows(
+    rows: RowArrays,
+    picked: NDArray[int64],
+    out_indptr: NDArray[int64] | None,
+    out_indices: AnyArray | None,
+    out_values: AnyArray,
+    threads: int = 0,
+) -> None: ...
+def fits_single(rows: RowArrays, roughly: bool, threads: int = 0) -> bool: ...
 
 class DualSweeps:
     def __init__(
         self,
         rows: RowArrays,
         order: NDArray[int64],
+        copied: bool,
         y: NDArray[float64],
         costs: NDArray[float64],
         start: NDArray[float64],

@@ -36,9 +36,10 @@ using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::dev
 
 class DualSweeps {
  public:
-  // The rows in the order in which they are to lie in memory, with the dual variables to start from and w = Σ a_i
-  // x_i/λ, which is kept up to date. A row that costs nothing has a = 0 for ever and is left out.
-  DualSweeps(const RowArrays& arrays, Longs order, Vector y, Vector costs, Vector start, Output w,
+  // The rows in the order of the visits, with the dual variables to start from and w = Σ a_i x_i/λ, which is kept up to
+  // date. `copied`: `arrays` holds the rows in that order, not in their own. A row that costs nothing has a = 0 for
+  // ever and is left out.
+  DualSweeps(const RowArrays& arrays, Longs order, bool copied, Vector y, Vector costs, Vector start, Output w,
              const std::string& loss, const Parameters& parameters, std::uint64_t seed)
       : arrays_(arrays), w_(w), loss_(loss), parameters_(parameters), random_(seed) {
     rows_.reserve(order.size());
@@ -49,7 +50,7 @@ class DualSweeps {
       row.a = start.data()[i];
       row.cost = costs.data()[i];
       row.y = y.data()[i];
-      row.span = span_of(arrays, i);
+      row.span = span_of(arrays, copied ? k : i);
       row.number = static_cast<std::uint32_t>(i);
       row.leaving = false;
       rows_.push_back(row);
@@ -204,9 +205,10 @@ class DualSweeps {
 
 void bind_dual_cd(nb::module_& m) {
   nb::class_<DualSweeps>(m, "DualSweeps")
-      .def(nb::init<const RowArrays&, Longs, Vector, Vector, Vector, Output, const std::string&, const Parameters&,
-                    std::uint64_t>(),
-           "rows"_a, "order"_a, "y"_a, "costs"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameters"_a, "seed"_a)
+      .def(nb::init<const RowArrays&, Longs, bool, Vector, Vector, Vector, Output, const std::string&,
+                    const Parameters&, std::uint64_t>(),
+           "rows"_a, "order"_a, "copied"_a, "y"_a, "costs"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameters"_a,
+           "seed"_a)
       .def("measure", &DualSweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
       .def("sweep", &DualSweeps::sweep)
       .def("recentre", &DualSweeps::recentre)

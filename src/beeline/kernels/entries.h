@@ -25,6 +25,7 @@ inline void prefetch_lines(const T* first, std::size_t count) {
 
 template <class Index, class Value>
 struct SparseEntries {
+  static constexpr bool kSparse = true;
   const Index* indices;
   const Value* values;
 
@@ -61,6 +62,7 @@ struct SparseEntries {
 
 template <class Value>
 struct DenseEntries {
+  static constexpr bool kSparse = false;
   const Value* values;
 
   double dot(Span row, const double* w) const { return dense_dot(values + row.begin, w, row.count); }
@@ -73,13 +75,20 @@ struct DenseEntries {
   }
 };
 
+// visit(indices) with their concrete type: copies of rows may have 16-bit indices, to save memory traffic.
+template <class Visit>
+auto with_index(const Array& a, Visit visit) {
+  if (a.dtype() == nb::dtype<std::uint16_t>()) return visit(static_cast<const std::uint16_t*>(a.data()));
+  return with_int(a, visit);
+}
+
 // visit(entries) with the concrete type of the entries.
 template <class Visit>
 auto with_entries(const RowArrays& arrays, Visit visit) {
   return with_float(arrays.values, [&](auto* value) {
     using Value = std::remove_const_t<std::remove_pointer_t<decltype(value)>>;
     if (!arrays.indptr) return visit(DenseEntries<Value>{value});
-    return with_int(*arrays.indices, [&](auto* index) {
+    return with_index(*arrays.indices, [&](auto* index) {
       using Index = std::remove_const_t<std::remove_pointer_t<decltype(index)>>;
       return visit(SparseEntries<Index, Value>{index, value});
     });

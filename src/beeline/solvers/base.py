@@ -12,7 +12,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from beeline._types import Floats
@@ -20,6 +20,8 @@ from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.objective import Objective
 
 __all__ = ["Callback", "Result", "Solver", "Status", "Step"]
+# What is so much smaller than J at zero weights is lost in rounding.
+_NOTHING = 1e-12
 
 
 class Status(Enum):
@@ -48,6 +50,10 @@ class Step:
         Time since the start.
     final
         The solver can do no better.
+    solver
+        Who took the step, where several work together.
+    scale
+        Objectives below this are as good as zero.
     """
 
     theta: Floats
@@ -56,13 +62,16 @@ class Step:
     passes: float
     seconds: float = 0.0
     final: bool = False
+    solver: str | None = None
+    scale: float = 0.0
 
     @property
     def gap(self) -> float:
         """(J − J⁻)/|J|: at most this far, relatively, from the optimum."""
         if self.objective == self.bound:
             return 0.0
-        return (self.objective - self.bound) / abs(self.objective) if self.objective else math.inf
+        size = max(abs(self.objective), self.scale)
+        return (self.objective - self.bound) / size if size else math.inf
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,9 @@ class Solver(ABC):
         """A solver with these settings; the seed matters only to one that takes rows in random order."""
         return cls(tol, max_passes)
 
+    def expect(self, n_problems: int) -> None:  # noqa: B027 — most solvers need not know
+        """Is told how many problems over the same rows are to come, before the first of them."""
+
     @abstractmethod
     def refusal(self, objective: Objective) -> str | None:
         """Why this solver cannot take the objective, or None."""
@@ -158,13 +170,16 @@ class Solver(ABC):
         clock = time.perf_counter()
         best: Step | None = None
         bound, status, trace = -math.inf, Status.LIMIT, []
+        scale = _NOTHING * abs(objective.at().value)
         try:
             for step in self.steps(objective, start):
                 bound = max(bound, step.bound)
                 seconds = time.perf_counter() - clock
                 if best is None or step.objective <= best.objective:
                     best = step
-                best = Step(best.theta, best.objective, bound, step.passes, seconds, step.final)
+                best = replace(
+                    step, theta=best.theta, objective=best.objective, bound=bound, seconds=seconds, scale=scale
+                )
                 trace.append((step.passes, seconds, best.objective, best.gap))
                 if (verdict := self._verdict(best, callback)) is not None:
                     status = verdict
@@ -176,7 +191,8 @@ class Solver(ABC):
         if best is None:
             raise RuntimeError(f"the solver {self.name} took no step")
         seconds = time.perf_counter() - clock
-        return Result(best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, self.name, trace)
+        name = best.solver or self.name
+        return Result(best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name, trace)
 
     def _verdict(self, step: Step, callback: Callback | None) -> Status | None:
         stop = callback(step) if callback else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,8 @@ __all__ = ["DualCD"]
 _LOSSES = frozenset(
     ("hinge", "squared_hinge", "logistic", "squared", "epsilon_insensitive", "squared_epsilon_insensitive")
 )
+# From this tolerance on, sweeps may see values rounded to float32.
+_ROUGH_TOL = 1e-6
 
 
 class DualCD(Solver):
@@ -55,6 +58,7 @@ class DualCD(Solver):
         self.seed = seed
         self._lock = threading.Lock()
         self._shuffled: tuple[Dataset, ShuffledRows] | None = None
+        self._many = False
 
     @classmethod
     def create(cls, tol: float, max_passes: float, seed: int) -> DualCD:
@@ -73,11 +77,19 @@ class DualCD(Solver):
             return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
         return None
 
+    def expect(self, n_problems: int) -> None:
+        """Many problems over the same rows make a copy of them worth while."""
+        self._many = n_problems > 3
+
     def rows(self, data: Dataset) -> ShuffledRows:
-        """The shuffled rows; those of the last data set are kept, so that classes share them."""
+        """The shuffled rows; those of the last data set are kept, so that classes share them.
+
+        Sweeps may go over rounded values where the tolerance is far above the rounding: looks are exact.
+        """
         with self._lock:
             if self._shuffled is None or self._shuffled[0] is not data:
-                self._shuffled = data, ShuffledRows.of(data, self.seed)
+                rows = ShuffledRows.of(data, self.seed, many=self._many, rough=self.tol >= _ROUGH_TOL)
+                self._shuffled = data, rows
             return self._shuffled[1]
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
@@ -102,8 +114,8 @@ class _Descent:
     _FIRST = 2  # sweeps before the first look
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
-        self.rows, self.objective, self.tol = rows, rows.objective(objective), solver.tol
-        o = self.objective
+        self.rows, self.tol = rows, solver.tol
+        self.objective = o = replace(objective, data=rows.data)
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
         self.passes = 0.0
@@ -112,11 +124,22 @@ class _Descent:
             a, b = self._warm(start)
         self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.data.n_features)
         self.sweeps = DualSweeps(
-            rows.arrays, rows.order, o.labels, o.costs, a, self.w, str(o.loss.compiled), o.loss.parameters, solver.seed
+            rows.arrays,
+            rows.order,
+            rows.copied,
+            o.labels,
+            o.costs,
+            a,
+            self.w,
+            str(o.loss.compiled),
+            o.loss.parameters,
+            solver.seed,
         )
         self._measure(b)
         self.average, self.intercepts, self.n_averaged = np.zeros_like(self.w), 0.0, 0
         self.nnz = max(1, o.data.nnz)
+        # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
+        self.total = float(o.costs.sum()) if o.intercept == "free" else np.inf
         self.n_sweeps = 0
 
     def _measure(self, b: float) -> None:
@@ -124,8 +147,9 @@ class _Descent:
         kind, none = self.objective.intercept, np.zeros(0)
         if kind == "free":
             norms, means, square = self.rows.centred
-            rho = (float(norms.mean()) if len(norms) else 0.0) / self.modulus
-            self.sweeps.measure(norms, means, 1 / self.modulus, rho or 1 / self.modulus, square)
+            # As stiff as a row, and stiff enough for the rows together to move the intercept by a margin.
+            rho = max(float(norms.mean()) / self.modulus, 1 / max(float(self.objective.costs.sum()), 1e-300))
+            self.sweeps.measure(norms, means, 1 / self.modulus, rho, square)
             self.sweeps.set_centre(b)
         else:
             rho = 1 / self.modulus if kind == "regularized" else 0.0
@@ -164,9 +188,9 @@ class _Descent:
             self._average()
             if self.objective.intercept == "free":
                 self.sweeps.recentre()
-            if growth <= 1e-4 * total:
+            if growth <= 1e-4 * total and abs(self.sweeps.total) <= 1e-3 * self.total:
                 break
-        return total > 0
+        return total > 0 or abs(self.sweeps.total) > 1e-12 * self.total
 
     def _average(self) -> None:
         """Later sweeps weigh more: their numbers since the last look."""
@@ -183,6 +207,8 @@ class _Descent:
         o = self.objective
         point = o.at(o.join(self.average, self.intercepts)).with_best_intercept(0.05 * self.tol)
         self.n_averaged = 0
+        if self.best is None and o.intercept == "free":
+            self.sweeps.set_centre(float(point.theta[-1]))
         self.sweeps.revise(point.z[0])
         if self.best is not None:
             point = self.best.towards(point, 0.05 * self.tol)
@@ -191,17 +217,21 @@ class _Descent:
         return point
 
     def bound(self) -> float:
-        """The dual value at the present variables; one pass with a free intercept."""
-        o = self.objective
-        if o.intercept != "free":
+        """The dual value at the present variables.
+
+        Where the constraint Σ a_i = 0 must be met first, or sweeps went over rounded values, Xᵀa is made anew: a pass.
+        """
+        o, regularized = self.objective, self.objective.intercept == "regularized"
+        if o.intercept != "free" and self.rows.exact:
             b = self.sweeps.intercept
             return -0.5 * self.modulus * (dot(self.w, self.w) + b * b) - self.sweeps.conjugate()
         a = np.empty(o.data.n_rows)
         self.sweeps.copy_dual(a)
-        a = _balanced(a)
+        a = _balanced(a) if o.intercept == "free" else a
         w = self.rows.block.transposed(a)
         self.passes += 1
-        return -dot(w, w) / (2 * self.modulus) - o.loss.dual_cost(a, o.labels, o.costs)
+        square = dot(w, w) + (float(a.sum()) ** 2 if regularized else 0.0)
+        return -square / (2 * self.modulus) - o.loss.dual_cost(a, o.labels, o.costs)
 
 
 def _balanced(a: Floats) -> Floats:

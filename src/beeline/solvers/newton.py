@@ -14,9 +14,10 @@ from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.base import Solver, Step
 
-__all__ = ["Newton", "RoundedNewton"]
+__all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
 
 LinearSolver = Literal["auto", "cholesky", "cg"]
+MOST_FEATURES = 5000  # for which a matrix of features by features is made at all
 
 
 class Newton(Solver):
@@ -84,10 +85,14 @@ class Newton(Solver):
     def _by_cholesky(self, objective: Objective) -> bool:
         if self.linear_solver != "auto":
             return self.linear_solver == "cholesky"
+        return self.takes_cholesky(objective)
+
+    @staticmethod
+    def takes_cholesky(objective: Objective) -> bool:
+        """Whether a Hessian and its factor cost less than some 20 products with a vector, of two steps an entry."""
         d, data = objective.size, objective.data
         outer = data.nnz * (data.nnz / max(1, data.n_rows)) / 2
-        # Against some 20 products of the Hessian with a vector, of two multiplications an entry.
-        return d <= 2000 and outer + d**3 / 12 <= 40 * data.nnz
+        return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * data.nnz
 
 
 class RoundedNewton(Newton):
@@ -106,6 +111,7 @@ class RoundedNewton(Newton):
     name = "rounded_newton"
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
+    _GOOD_START = 1e-3  # relative gap of a start that is kept
 
     def refusal(self, objective: Objective) -> str | None:
         """Needs a loss with a rounded form and a conjugate."""
@@ -113,11 +119,17 @@ class RoundedNewton(Newton):
             return f"needs a loss whose kinks can be rounded off, unlike {objective.loss!r}"
         return _needs_l2(objective)
 
+    def _by_cholesky(self, objective: Objective) -> bool:
+        # Curvature in few rows, and far more of it in some than in others, is hard for conjugate gradients.
+        return self.linear_solver == "cholesky" or (self.linear_solver == "auto" and objective.size <= MOST_FEATURES)
+
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One Newton step at a time."""
-        width = objective.loss.natural_width(objective.labels)
-        rounded = replace(objective, loss=objective.loss.rounded(width))
-        point, passes = rounded.at(start).with_best_intercept(), float(start is not None)
+        width, passes = objective.loss.natural_width(objective.labels), float(start is not None)
+        point = _rounded(objective.at(start), width)
+        if start is not None:
+            point, width, tried = self._fitting(point.under(objective), width)
+            passes += tried
         while True:
             exact = point.under(objective)
             bound = objective.dual_value(point)
@@ -125,7 +137,7 @@ class RoundedNewton(Newton):
             yield Step(point.theta, exact.value, bound, passes, final=width < 1e-12)
             if 2 * (point.value - point.bound) < exact.value - bound:
                 width *= self._SHRINK
-                point = point.under(replace(objective, loss=objective.loss.rounded(width))).with_best_intercept()
+                point = _rounded(exact, width)
                 passes += 1
             direction, cost = self._direction(point, 0.1)
             passes += cost + 1
@@ -134,7 +146,28 @@ class RoundedNewton(Newton):
                 point = moved.with_best_intercept()
             else:
                 width *= self._SHRINK
-                point = point.under(replace(objective, loss=objective.loss.rounded(width))).with_best_intercept()
+                point = _rounded(point.under(objective), width)
+
+    def _fitting(self, start: Point, width: float) -> tuple[Point, float, int]:
+        """The start rounded as narrowly as it is good, the width, and the passes it took to find.
+
+        A start that is nearly optimal is certified to be, at the right width. Any other one begins with the given
+        width: Newton's method is slow to find the optimum of a narrowly rounded loss from afar.
+        """
+        point, narrow = _rounded(start, width), width
+        for tried in range(1, 20):
+            narrow *= self._SHRINK
+            rounded = _rounded(start, narrow)
+            gap = start.value - start.objective.dual_value(rounded)
+            if gap <= self._GOOD_START * abs(start.value):
+                return rounded, narrow, tried
+        return point, width, tried
+
+
+def _rounded(point: Point, width: float) -> Point:
+    """The same weights under the rounded loss, with the best intercept there."""
+    o = point.objective
+    return point.under(replace(o, loss=o.loss.rounded(width))).with_best_intercept()
 
 
 def _needs_l2(objective: Objective) -> str | None:

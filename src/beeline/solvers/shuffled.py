@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,8 +11,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.kernels import RowArrays
-from beeline.objective import Objective
+from beeline.kernels import RowArrays, fits_single, pack_rows
 
 __all__ = ["ShuffledRows", "fits_memory"]
 
@@ -26,44 +25,46 @@ _LONG_ROW_BYTES = 512
 class ShuffledRows:
     """All rows of a data set in memory, with a random order to visit them in.
 
-    Rows that lie in the order of the visits are fetched faster. So short ones are copied into it, unless all of them
-    fit the processor's caches or the copy would not fit the memory; the others stay where they are. The results of a
-    solver do not depend on that but for rounding.
+    Rows that lie in the order of the visits, and take few bytes, are fetched faster. So they are copied where that
+    pays: when many problems share the copy, or when rows are short and do not fit the processor's caches; unless
+    the memory is scarce. The copy's values are float32 where nothing is lost, or where `rough` allows for rounding.
 
     Attributes
     ----------
-    block
-        The rows.
+    data
+        The rows as they are.
     order
-        The rows of the block, in the order in which they are to be visited.
-    places
-        Which row of the data set each row of the block is; None: the same.
+        Their numbers, in the order in which they are to be visited.
+    arrays
+        The rows, or a copy of them in that order.
+    copied, exact
+        Whether it is a copy, and whether its values are those of the rows.
     """
 
-    block: Block
+    data: ArrayDataset
     order: Ints
-    places: Ints | None
+    arrays: RowArrays
+    copied: bool
+    exact: bool
 
     @classmethod
-    def of(cls, data: Dataset, seed: int) -> ShuffledRows:
+    def of(cls, data: Dataset, seed: int, *, many: bool = False, rough: bool = False) -> ShuffledRows:
         """The rows of a data set, shuffled by the seed."""
         order = np.random.default_rng(seed).permutation(data.n_rows)
-        block = data.block if isinstance(data, ArrayDataset) else concatenate(list(data.blocks()))
-        block = Block(block.values, block.n_features, block.indptr, block.indices)
-        nbytes = block.nbytes
-        if nbytes <= _CACHED_BYTES or nbytes > _LONG_ROW_BYTES * block.n_rows or nbytes > _available() / 2:
-            return cls(block, order, None)
-        return cls(_narrowed(block.gather(order)), np.arange(data.n_rows), order)
+        rows = data if isinstance(data, ArrayDataset) else ArrayDataset(concatenate(list(data.blocks())))
+        block = rows.block
+        arrays = RowArrays(block.values, block.indptr, block.indices, block.n_features)
+        short = _CACHED_BYTES < block.nbytes <= _LONG_ROW_BYTES * block.n_rows
+        if not (many or short) or block.nbytes > _available() / 2:
+            return cls(rows, order, arrays, copied=False, exact=True)
+        exact = block.values.dtype == np.float32 or fits_single(arrays, False)
+        single = exact or (rough and fits_single(arrays, True))
+        return cls(rows, order, _packed(block, arrays, order, single), copied=True, exact=exact or not single)
 
-    @cached_property
-    def arrays(self) -> RowArrays:
-        """The rows, for kernels."""
-        return RowArrays(self.block.values, self.block.indptr, self.block.indices, self.block.n_features)
-
-    @cached_property
-    def data(self) -> ArrayDataset:
-        """The rows, as a data set."""
-        return ArrayDataset(self.block)
+    @property
+    def block(self) -> Block:
+        """The rows as they are."""
+        return self.data.block
 
     @cached_property
     def norms(self) -> Floats:
@@ -82,20 +83,24 @@ class ShuffledRows:
         means, square = self.block.scores(self.mean), float(self.mean @ self.mean)
         return np.maximum(self.norms - 2 * means + square, 0), means, square
 
-    def picked(self, column: Floats) -> Floats:
-        """A column of the data set, in the order of the block."""
-        return np.ascontiguousarray(column if self.places is None else column[self.places], dtype=np.float64)
-
-    def objective(self, objective: Objective) -> Objective:
-        """The same objective over the rows as they lie here."""
-        return replace(
-            objective, data=self.data, labels=self.picked(objective.labels), costs=self.picked(objective.costs)
-        )
-
 
 def fits_memory(data: Dataset) -> bool:
     """Whether all rows can be in memory at once."""
     return isinstance(data, ArrayDataset) or 12 * data.nnz + 64 * data.n_rows <= _available()
+
+
+def _packed(block: Block, arrays: RowArrays, order: Ints, single: bool) -> RowArrays:
+    values: AnyArray = np.empty(
+        block.values.shape if block.indptr is None else block.nnz, np.float32 if single else np.float64
+    )
+    if block.indptr is None:
+        pack_rows(arrays, order, None, None, values)
+        return RowArrays(values, None, None, block.n_features)
+    indptr = np.zeros(block.n_rows + 1, np.int64)
+    np.cumsum((block.indptr[1:] - block.indptr[:-1])[order], out=indptr[1:])
+    indices = np.empty(block.nnz, np.uint16 if block.n_features <= 2**16 else np.int32)
+    pack_rows(arrays, order, indptr, indices, values)
+    return RowArrays(values, indptr, indices, block.n_features)
 
 
 def _available() -> float:
@@ -108,18 +113,3 @@ def _available() -> float:
     except (OSError, ValueError):
         pass
     return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) / 2
-
-
-def _narrowed(block: Block) -> Block:
-    """The same rows with float32 values and int32 indices, each where nothing is lost."""
-    values, indices = block.values, block.indices
-    if values.dtype == np.float64 and _is_single(values.reshape(-1)[:4096]):
-        narrow = values.astype(np.float32)
-        values = narrow if np.array_equal(narrow, values) else values
-    if indices is not None and indices.dtype == np.int64 and block.n_features < 2**31:
-        indices = indices.astype(np.int32)
-    return Block(values, block.n_features, block.indptr, indices)
-
-
-def _is_single(values: AnyArray) -> bool:
-    return bool(np.array_equal(values.astype(np.float32), values))

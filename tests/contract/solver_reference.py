@@ -1,0 +1,107 @@
+"""Optima by SciPy, from formulas written down here once more: nothing is shared with the code under test."""
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def _smooth(name, parameter, r, y):
+    """Value and slope of a smooth loss at scores r."""
+    if name == "logistic":
+        return np.logaddexp(0, -y * r), -y / (1 + np.exp(np.clip(y * r, -700, 700)))
+    if name == "squared_hinge":
+        s = np.maximum(0, 1 - y * r)
+        return s**2, -2 * y * s
+    if name == "squared":
+        return 0.5 * (r - y) ** 2, r - y
+    if name == "squared_epsilon_insensitive":
+        s = np.maximum(0, np.abs(r - y) - parameter)
+        return s**2, 2 * np.sign(r - y) * s
+    raise KeyError(name)
+
+
+def optimum(name, X, y, c, *, epsilon=0.1, strength=1.0, l1=0.0, l2=1.0, intercept="free"):
+    """min J, to about 1e-9."""
+    X = np.asarray(X, dtype=float)
+    d = X.shape[1]
+    if intercept != "none":
+        X = np.column_stack([X, np.ones(len(y))])
+    penalised = np.ones(X.shape[1])
+    if intercept == "free":
+        penalised[d:] = 0
+    if name in ("hinge", "epsilon_insensitive"):
+        return _by_slacks(name, X, y, c, epsilon, strength * l2 * penalised)
+    return _by_lbfgs(lambda z: _smooth(name, epsilon, z, y), X, c, strength * l1 * penalised, strength * l2 * penalised)
+
+
+def _by_lbfgs(loss, X, c, l1, l2):
+    """Weights split into positive and negative parts where there is an L1 part, which makes J smooth."""
+    p = X.shape[1]
+    split = bool(l1.any())
+    fold = (lambda v: v[:p] - v[p:]) if split else (lambda v: v)
+
+    def value(v):
+        w = fold(v)
+        values, slopes = loss(X @ w)
+        g = X.T @ (c * slopes) + l2 * w
+        grad = np.concatenate([g + l1, -g + l1]) if split else g
+        return c @ values + 0.5 * (l2 * w) @ w + (l1 @ (v[:p] + v[p:]) if split else 0.0), grad
+
+    best, start = np.inf, np.zeros(2 * p if split else p)
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 30}
+    bounds = [(0, None)] * len(start) if split else None
+    for _ in range(4):  # restarts shake off a line search that gave up
+        found = minimize(
+            value,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * len(start) if split else None,
+            options=options,
+        )
+        best, start = min(best, found.fun), found.x
+    return best
+
+
+def _by_slacks(name, X, y, c, epsilon, l2):
+    """The quadratic programme with a slack a row; rows of no cost are left out, or slacks could grow without end."""
+    X, y, c = X[c > 0], y[c > 0], c[c > 0]
+    n, p = X.shape
+    sides = [(y[:, None] * X, np.ones(n))] if name == "hinge" else [(X, y - epsilon), (-X, -y - epsilon)]
+    G = np.vstack([*(np.hstack([-A, -np.eye(n)]) for A, _ in sides), np.hstack([np.zeros((n, p)), -np.eye(n)])])
+    h = np.concatenate([*(-t for _, t in sides), np.zeros(n)])
+    scale = c.sum()
+
+    def value(v):
+        slack = [np.maximum(0, t - A @ v[:p]) for A, t in sides]
+        return 0.5 * (l2 * v[:p]) @ v[:p] + c @ (slack[0] if len(slack) == 1 else np.maximum(*slack))
+
+    # The last iterates drown in rounding: the best one counts.
+    linear = np.concatenate([np.zeros(p), c]) / scale
+    return min(value(v) for v in _interior_points(np.concatenate([l2, np.zeros(n)]) / scale, linear, G, h))
+
+
+def _interior_points(P, q, G, h):
+    """Iterates towards argmin ½vᵀ diag(P) v + qᵀv subject to Gv ≤ h, by Mehrotra's predictor and corrector."""
+    m = len(h)
+    v, s, u = np.zeros(len(q)), np.ones(m) * max(1, np.abs(h).max()), np.ones(m) / m
+
+    def longest(x, dx):
+        return min(1.0, 0.99 * float(np.min(-x[dx < 0] / dx[dx < 0], initial=np.inf)))
+
+    for _ in range(80):
+        dual, primal, mu = P * v + q + G.T @ u, G @ v + s - h, s @ u / m
+        system = np.diag(P + 1e-14) + G.T @ ((u / s)[:, None] * G)
+
+        def direction(target, dual=dual, primal=primal, system=system, s=s, u=u):
+            dv = np.linalg.lstsq(system, -dual - G.T @ ((u * primal + target - u * s) / s), rcond=None)[0]
+            ds = -primal - G @ dv
+            return dv, ds, (target - u * s - u * ds) / s
+
+        dv, ds, du = direction(np.zeros(m))
+        after = (s + longest(s, ds) * ds) @ (u + longest(u, du) * du) / m
+        dv, ds, du = direction((after / mu) ** 3 * mu - ds * du)
+        t = min(longest(s, ds), longest(u, du))
+        v, s, u = v + t * dv, s + t * ds, u + t * du
+        yield v
+        if not (s @ u > 1e-15 * m and np.isfinite(v).all()):
+            return

@@ -1,0 +1,321 @@
+"""What every solver must do, on every pair of loss and regularizer that it takes."""
+
+import signal
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from solver_reference import optimum
+
+from beeline import convert
+from beeline.data.arrays import from_arrays
+from beeline.exceptions import ConvergenceWarning, ParameterError
+from beeline.kernels import num_threads, set_num_threads
+from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge
+from beeline.objective import Objective
+from beeline.regularizers import L1, L2, ElasticNet
+from beeline.solvers.auto import SOLVERS, Relay, choose_solver
+from beeline.solvers.base import Status
+from beeline.solvers.newton import Newton
+
+TOL = 1e-6
+INTERCEPTS = ("free", "regularized", "none")
+NAMES = ("logistic", "hinge", "squared_hinge", "squared", "epsilon_insensitive", "squared_epsilon_insensitive")
+REGULARIZERS = (L2(), L1(), ElasticNet(0.4))
+
+
+def problem(loss, regularizer=None, *, n=60, d=7, intercept="free", seed=0, layout="dense", cost=1.0, strength=1.0):
+    """Rows with a shift (so that an intercept matters), some of them equal, empty, or of no cost."""
+    random = np.random.default_rng(seed)
+    X = (random.normal(size=(n, d)) + 0.7) * (random.random((n, d)) < 0.6)
+    X[1], X[2] = X[0], 0
+    z = X @ random.normal(size=d) - 0.5 + 0.5 * random.normal(size=n)
+    y = np.where(z > 0, 1.0, -1.0) if loss.labels == "binary" else z
+    c = cost * random.uniform(0.5, 1.5, size=n)
+    c[3:5] = 0
+    if layout == "float32":
+        X = X.astype(np.float32)
+    rows = scipy.sparse.csr_array(X) if layout == "sparse" else X
+    return Objective(from_arrays(rows, y), y, c, loss, regularizer or L2(), strength, intercept)
+
+
+def reference(o):
+    X = o.data.block.to_dense()
+    kind, omega = o.loss, o.regularizer
+    return optimum(
+        kind.name,
+        X,
+        o.labels,
+        o.costs,
+        epsilon=getattr(kind, "epsilon", 0.0),
+        strength=o.strength,
+        l1=omega.l1,
+        l2=omega.l2,
+        intercept=o.intercept,
+    )
+
+
+def pairs():
+    for solver in SOLVERS.values():
+        for name in NAMES:
+            for regularizer in REGULARIZERS:
+                if solver.create(TOL, 1, 0).refusal(problem(LOSSES[name](), regularizer)) is None:
+                    yield pytest.param(
+                        solver, LOSSES[name](), regularizer, id=f"{solver.name}-{name}-{regularizer.name}"
+                    )
+
+
+PAIRS = list(pairs())
+every_pair = pytest.mark.parametrize(("solver", "loss", "regularizer"), PAIRS)
+every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS)
+
+
+def solve(solver, objective, tol=TOL, **kwargs):
+    return solver.create(tol, 20_000, kwargs.pop("seed", 0)).solve(objective, **kwargs)
+
+
+@every_pair
+@every_intercept
+@pytest.mark.parametrize("layout", ["dense", "sparse", "float32"])
+def test_reaches_its_tolerance(solver, loss, regularizer, intercept, layout):
+    o = problem(loss, regularizer, intercept=intercept, layout=layout)
+    best, result = reference(o), solve(solver, o)
+    assert result.status is Status.CONVERGED
+    assert result.gap <= TOL
+    assert best * (1 - 1e-8) <= result.objective <= best * (1 + TOL + 1e-8)
+    assert result.objective * (1 - result.gap) <= best * (1 + 1e-8)  # what is certified is true
+    assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-12)
+
+
+@every_pair
+@pytest.mark.parametrize(("cost", "strength"), [(1e-4, 1.0), (10.0, 1.0), (1 / 60, 1e-2), (2.0, 500.0)])
+def test_small_and_large_costs(solver, loss, regularizer, cost, strength):
+    o = problem(loss, regularizer, cost=cost, strength=strength, n=40, d=5, seed=3)
+    best, result = reference(o), solve(solver, o, tol=1e-4)
+    assert result.gap <= 1e-4
+    assert best * (1 - 1e-7) <= result.objective <= best * (1 + 1e-4 + 1e-7)
+    assert result.objective * (1 - result.gap) <= best * (1 + 1e-7)
+
+
+@every_pair
+def test_every_bound_on_the_way_is_true(solver, loss, regularizer):
+    o = problem(loss, regularizer, seed=1)
+    best, bounds = reference(o), []
+    solve(solver, o, callback=lambda step: bounds.append(step.bound))
+    assert max(bounds) <= best * (1 + 1e-8)
+
+
+@every_pair
+def test_more_features_than_rows(solver, loss, regularizer):
+    o = problem(loss, regularizer, n=15, d=40, seed=2)
+    best, result = reference(o), solve(solver, o)
+    assert best - 1e-7 * (1 + best) <= result.objective <= best * (1 + TOL) + 1e-7
+
+
+@every_pair
+@every_intercept
+def test_weights_are_repetitions(solver, loss, regularizer, intercept):
+    o = problem(loss, regularizer, n=30, intercept=intercept)
+    times = np.random.default_rng(5).integers(0, 4, size=30)
+    rows = np.repeat(np.arange(30), times)
+    weighted = replace(o, costs=times.astype(float))
+    repeated = replace(
+        o, data=from_arrays(o.data.block.to_dense()[rows]), labels=o.labels[rows], costs=np.ones(len(rows))
+    )
+    one, other = solve(solver, weighted), solve(solver, repeated)
+    assert one.objective == pytest.approx(other.objective, rel=2 * TOL)
+
+
+@every_pair
+def test_same_bits_for_any_threads(solver, loss, regularizer):
+    o = problem(loss, regularizer, n=3000, d=20, layout="sparse")
+    before, found = num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            set_num_threads(threads)
+            found.append(solve(solver, o, tol=1e-4).theta.tobytes())
+    finally:
+        set_num_threads(before)
+    assert len(set(found)) == 1
+
+
+def test_same_bits_from_several_python_threads():
+    objectives = [problem(loss, n=2000, d=15, seed=seed) for seed in range(3) for loss in (Hinge(), Logistic())]
+    alone = [choose_solver(o, seed=7).solve(o).theta for o in objectives]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda o: choose_solver(o, seed=7).solve(o).theta, objectives))
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@every_pair
+def test_store_gives_what_arrays_give(solver, loss, regularizer, tmp_path):
+    o = problem(loss, regularizer, n=200, layout="sparse")
+    store = convert(o.data.X, tmp_path / "rows.store")
+    assert store.n_rows == 200
+    mine, other = solve(solver, o), solve(solver, replace(o, data=store))
+    assert other.gap <= TOL
+    assert mine.objective == pytest.approx(other.objective, rel=2 * TOL)
+
+
+@every_pair
+@every_intercept
+def test_warm_start_does_not_hurt(solver, loss, regularizer, intercept):
+    o = problem(loss, regularizer, n=300, d=10, intercept=intercept)
+    cold = solve(solver, o, tol=1e-5)
+    warm = solve(solver, o, tol=1e-5, start=cold.theta)
+    assert warm.gap <= 1e-5
+    assert warm.objective <= cold.objective * (1 + 1e-12)
+    assert warm.passes <= 1.5 * cold.passes + 3
+    near = solve(solver, replace(o, costs=1.1 * o.costs), tol=1e-5, start=cold.theta)
+    assert near.gap <= 1e-5
+
+
+@every_pair
+def test_callback_can_stop(solver, loss, regularizer):
+    seen = []
+
+    def stop_at_two(step):
+        seen.append(step)
+        return len(seen) == 2
+
+    result = solve(solver, problem(loss, regularizer, n=200), tol=1e-14, callback=stop_at_two)
+    assert len(seen) == 2
+    assert result.status is Status.CALLBACK or result.gap <= 1e-14
+    assert result.objective == min(step.objective for step in seen)
+
+
+@every_pair
+def test_interrupt_returns_the_best_so_far(solver, loss, regularizer):
+    seen = []
+
+    def interrupt(step):
+        seen.append(step)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    o = problem(loss, regularizer, n=200)
+    result = solve(solver, o, tol=1e-14, callback=interrupt)
+    if len(seen) == 2:
+        assert result.status is Status.INTERRUPTED
+        assert "was interrupted" in result.sentence
+    assert o.at(result.theta).value == pytest.approx(min(step.objective for step in seen), rel=1e-12)
+
+
+def test_a_real_signal_interrupts():
+    o = problem(EpsilonInsensitive(0.0), n=20_000, d=60, cost=50.0)
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    result = SOLVERS["dual_cd"](1e-12, 10**9).solve(o)
+    timer.join()
+    assert result.status is Status.INTERRUPTED
+    assert np.isfinite(result.objective)
+
+
+@every_pair
+def test_pass_limit_warns_with_words(solver, loss, regularizer):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = solver.create(1e-15, 2, 0).solve(problem(loss, regularizer, n=500, d=30))
+    if result.status is Status.LIMIT:
+        (warning,) = caught
+        assert warning.category is ConvergenceWarning
+        assert warning.filename == __file__
+        for words in (solver.name, "reached its pass limit after", "above the optimum", "raise max_passes (now 2)"):
+            assert words in str(warning.message)
+    else:  # exact within two passes
+        assert result.status in (Status.CONVERGED, Status.STALLED)
+
+
+@every_pair
+def test_degenerate_data(solver, loss, regularizer):
+    y = np.ones(4)
+    for X in (np.zeros((4, 3)), np.ones((4, 1)), np.ones((4, 3)) * 1e-8):
+        for intercept in INTERCEPTS:
+            o = Objective(from_arrays(X), y, np.ones(4), loss, regularizer, 1.0, intercept)
+            result = solve(solver, o)
+            assert np.isfinite(result.theta).all()
+            assert result.objective <= o.at().value + 1e-12
+    o = Objective(from_arrays(np.eye(3)), np.ones(3), np.zeros(3), loss, regularizer, 1.0, "none")
+    assert solve(solver, o).objective == pytest.approx(0, abs=1e-12)
+
+
+def test_impossible_pairs_name_what_works():
+    with pytest.raises(ParameterError, match=r"'newton' needs a loss with a curvature.*take rounded_newton or dual_cd"):
+        choose_solver(problem(Hinge()), "newton")
+    with pytest.raises(ParameterError, match=r"'dual_cd' needs L2.*take l1_cd"):
+        choose_solver(problem(Logistic(), L1()), "dual_cd")
+    with pytest.raises(ParameterError, match="no solver can take this pair"):
+        choose_solver(problem(Hinge(), L1()))
+    with pytest.raises(ParameterError, match="no solver 'sgd'; there are auto, newton"):
+        choose_solver(problem(Hinge()), "sgd")
+    with pytest.raises(ParameterError, match="'rounded_newton' needs a loss whose kinks"):
+        SOLVERS["rounded_newton"]().solve(problem(Logistic()))
+
+
+def test_settings_are_checked():
+    for settings, words in (({"tol": 0}, "tol must be positive"), ({"max_passes": 0}, "max_passes must be positive")):
+        for kind in SOLVERS.values():
+            with pytest.raises(ParameterError, match=words):
+                kind(**settings)
+    with pytest.raises(ParameterError, match="seed must not be negative"):
+        SOLVERS["dual_cd"](seed=-1)
+    with pytest.raises(ParameterError, match="linear_solver must be one of"):
+        Newton(linear_solver="qr")
+    with pytest.raises(ParameterError, match="a start must have 8 coordinates"):
+        solve(Newton, problem(Logistic()), start=np.zeros(3))
+
+
+def test_another_seed_another_order():
+    o = problem(Hinge(), n=500)
+    one, same, other = (solve(SOLVERS["dual_cd"], o, tol=1e-3, seed=seed).theta for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_a_loss_of_ones_own_goes_to_newton():
+    class Quartic(ScalarLoss):
+        name, labels = "quartic", "real"
+
+        def value_and_grad(self, z, y):
+            return (z - y) ** 4, 4 * (z - y) ** 3
+
+        def curvature(self, z, y):
+            return 12 * (z - y) ** 2
+
+    o = problem(Quartic())
+    solver = choose_solver(o)
+    assert solver.name == "newton"
+    result = solver.solve(o)
+    assert result.gap <= 1e-4
+    assert np.abs(o.at(result.theta).gradient).max() < 0.1
+
+
+class TestAuto:
+    def test_few_features(self):
+        assert choose_solver(problem(Logistic(), n=2000)).name == "newton"
+        assert isinstance(choose_solver(problem(Hinge(), n=2000)), Relay)
+
+    def test_many_features(self):
+        for loss in (Hinge(), SquaredHinge(), Logistic()):
+            o = problem(loss, n=50, d=6000, layout="sparse", cost=1e-3)
+            assert choose_solver(o).name == "dual_cd"
+        assert choose_solver(problem(Logistic(), n=50, d=6000, layout="sparse", cost=1e4)).name == "newton"
+
+    def test_l1(self):
+        assert choose_solver(problem(Logistic(), ElasticNet(0.5))).name == "l1_cd"
+
+    def test_relay_hands_over(self):
+        o = problem(Hinge(), n=400, d=20, cost=1e3)
+        relay = choose_solver(o, tol=1e-6)
+        relay.passes = 3.0
+        seen = []
+        result = relay.solve(o, callback=lambda step: seen.append(step.solver))
+        assert result.gap <= 1e-6
+        assert result.solver == "rounded_newton"
+        assert seen[0] == "dual_cd"
+        assert seen[-1] == "rounded_newton"
