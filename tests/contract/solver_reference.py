@@ -50,14 +50,7 @@ def _by_lbfgs(loss, X, c, l1, l2):
     options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 30}
     bounds = [(0, None)] * len(start) if split else None
     for _ in range(4):  # restarts shake off a line search that gave up
-        found = minimize(
-            value,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * len(start) if split else None,
-            options=options,
-        )
+        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         best, start = min(best, found.fun), found.x
     return best
 
