@@ -17,11 +17,9 @@ best. The Lasso is shown as well; nothing is claimed about it.
 from __future__ import annotations
 
 import argparse
-import gzip
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import warnings
@@ -30,6 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from support import sets
+from support.sets import Rows
 
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
@@ -38,7 +38,6 @@ from beeline.objective import Objective
 from beeline.regularizers import L1
 from beeline.solvers.l1_cd import L1CD, lower_bound, strength_max
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 TARGET = 1e-4
 MOST = {"warm": 1.0, "cold": 0.2}
 LADDER = [10 ** (-k / 2) for k in range(1, 21)]
@@ -77,30 +76,9 @@ class Data:
         return Objective(data, self.y, np.ones(len(self.y)), loss or Logistic(), L1(), strength, "none")
 
 
-def write_a9a(path: Path) -> None:
-    from sklearn.datasets import load_svmlight_file
-
-    with gzip.open(SHARED / "a9a" / "a9a.gz") as file:
-        X, y = load_svmlight_file(file, n_features=123)
-    save(path, X, y > 0)
-
-
-def write_newsgroups(path: Path) -> None:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    texts, groups = [], []
-    with tarfile.open(SHARED / "20newsgroups" / "20news-bydate.tar.gz") as archive:
-        for member in archive:
-            if member.isfile() and "train" in member.name:
-                texts.append(archive.extractfile(member).read().decode("latin-1"))
-                groups.append(Path(member.name).parent.name)
-    save(path, TfidfVectorizer().fit_transform(texts), np.char.startswith(groups, "comp."))
-
-
-def save(path: Path, X, positive: np.ndarray) -> None:
-    X.sort_indices()
-    y = np.where(positive, 1.0, -1.0)
-    np.savez(path, data=X.data, indices=X.indices, indptr=X.indptr, shape=np.array(X.shape), y=y)
+def save(path: Path, rows: Rows) -> None:
+    arrays = {"indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape), "y": rows.labels}
+    np.savez(path, data=rows.values, **arrays)
 
 
 # Each solver: (data, tolerance) -> weights. C = 1, and for the Lasso the strength of `lasso_strength`.
@@ -255,14 +233,14 @@ def main() -> int:
         name, path, tol = arguments.once
         LOGISTIC[name](Data.load(Path(path)), float(tol))
         return 0
-    if not SHARED.exists():
+    if not sets.SHARED.exists():
         print("the data sets of ../shared/data are not here")
         return 1
     holds = True
     with tempfile.TemporaryDirectory() as folder:
-        for name, write in (("a9a", write_a9a), ("20 newsgroups", write_newsgroups)):
+        for name in ("a9a", "20newsgroups"):
             path = Path(folder) / f"{name}.npz"
-            write(path)
+            save(path, sets.binary(name))
             print(f"{name}, L1 logistic regression, C = 1")
             holds &= compare(path, LOGISTIC, arguments.full, claim=True)
             print(f"{name}, Lasso, a fiftieth of the largest strength")

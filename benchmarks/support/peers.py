@@ -1,0 +1,193 @@
+"""The peers: each takes a problem and a tolerance, and gives a fit.
+
+A peer is (problem) → (tolerance → fit): what the first call does (building the peer's own structures) is not timed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from support import sets
+from support.liblinear_peer import LiblinearProblem
+from support.problems import Fit, Problem
+
+__all__ = ["Peer", "liblinear", "multicore", "sklearn_lbfgs", "snapml"]
+
+MULTICORE = "liblinear-multicore==2.50.0"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A solver of another package.
+
+    Attributes
+    ----------
+    name, version
+        What tables and caches call it.
+    tol
+        Its default tolerance.
+    loss
+        The loss that it minimises, by beeline's name.
+    prepare
+        From a problem to a function from tolerances to fits.
+    at_default
+        The same at all its defaults, where more than the tolerance differs.
+    """
+
+    name: str
+    version: str
+    tol: float
+    loss: str
+    prepare: Callable[[Problem], Callable[[float], Fit]]
+    at_default: Callable[[Problem], Callable[[float], Fit]] | None = None
+
+
+_LIBLINEAR_LOSSES = {0: "logistic", 1: "squared_hinge", 2: "squared_hinge", 3: "hinge", 4: "hinge", 7: "logistic"}
+_LIBLINEAR_TOL = {0: 0.01, 2: 0.01}
+_structures: dict[str, tuple[str, object]] = {}
+
+
+def _kept(kind: str, name: str, make: Callable[[], object]):
+    """The structure of the last problem of a kind, which several solvers share."""
+    if _structures.get(kind, ("", None))[0] != name:
+        _structures.pop(kind, None)
+        _structures[kind] = name, make()
+    return _structures[kind][1]
+
+
+def liblinear(solver: int) -> Peer:
+    """LIBLINEAR with one of its solvers, on its one thread."""
+
+    def prepare(problem: Problem) -> Callable[[float], Fit]:
+        def make() -> LiblinearProblem:
+            return LiblinearProblem(problem.matrix, problem.rows.labels)
+
+        structure = _kept("liblinear", f"{problem.set} {bool(problem.multiclass)}", make)
+
+        def fit(tol: float) -> Fit:
+            seconds, W, capped = structure.train(f"-s {solver} -c 1 -B -1 -e {tol!r} -q")
+            return Fit(seconds, W, np.zeros(W.shape[1]), capped)
+
+        return fit
+
+    version = metadata.version("liblinear-official")
+    return Peer(f"LIBLINEAR -s {solver}", version, _LIBLINEAR_TOL.get(solver, 0.1), _LIBLINEAR_LOSSES[solver], prepare)
+
+
+class _Worker:
+    """liblinear-multicore in its own environment, with one set in memory."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        path = Path(self.folder.name) / "rows.npz"
+        np.savez(path, **problem.rows.arrays())
+        script = Path(__file__).with_name("liblinear_peer.py")
+        self.process = subprocess.Popen(
+            [_multicore_python(), script, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def train(self, options: str) -> tuple[float, np.ndarray, bool]:
+        weights = Path(self.folder.name) / "weights.npy"
+        self.process.stdin.write(json.dumps({"options": options, "weights": str(weights)}) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError("liblinear-multicore ended without an answer")
+        said = json.loads(answer)
+        return said["seconds"], np.load(weights), said["capped"]
+
+    def __del__(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def _multicore_python() -> Path:
+    """The interpreter of the environment with liblinear-multicore in it; made when it is not there."""
+    folder = sets.FOLDER / "multicore"
+    ready = folder / "ready"
+    if not ready.exists() or ready.read_text() != MULTICORE:
+        print("making an environment for liblinear-multicore …", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run([folder / "bin" / "python", "-m", "pip", "-qq", "install", "numpy", MULTICORE], check=True)
+        ready.write_text(MULTICORE)
+    return folder / "bin" / "python"
+
+
+def multicore(solver: int) -> Peer:
+    """liblinear-multicore with two threads (-s 7 has no parallel form and takes one)."""
+    threads = "" if solver == 7 else "-m 2"
+
+    def prepare(problem: Problem) -> Callable[[float], Fit]:
+        worker = _kept("multicore", problem.set, lambda: _Worker(problem))
+
+        def fit(tol: float) -> Fit:
+            seconds, W, capped = worker.train(f"-s {solver} {threads} -c 1 -B -1 -e {tol!r} -q")
+            return Fit(seconds, W, np.zeros(W.shape[1]), capped)
+
+        return fit
+
+    name = f"multicore -s {solver} -m 2"
+    return Peer(name, MULTICORE, _LIBLINEAR_TOL.get(solver, 0.1), _LIBLINEAR_LOSSES[solver], prepare)
+
+
+def _fitted(model, X, y) -> tuple[float, object]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # iteration limits
+        start = time.perf_counter()
+        model.fit(X, y)
+        return time.perf_counter() - start, model
+
+
+def sklearn_lbfgs() -> Peer:
+    """scikit-learn's LogisticRegression with its default solver, and a free intercept."""
+
+    def prepared(max_iter: int):
+        def prepare(problem: Problem) -> Callable[[float], Fit]:
+            def fit(tol: float) -> Fit:
+                from sklearn.linear_model import LogisticRegression
+
+                fresh = LogisticRegression(C=1.0, tol=tol, max_iter=max_iter)
+                seconds, model = _fitted(fresh, problem.matrix, problem.rows.labels)
+                return Fit(seconds, model.coef_.T, model.intercept_)
+
+            return fit
+
+        return prepare
+
+    version = metadata.version("scikit-learn")
+    return Peer("scikit-learn lbfgs", version, 1e-4, "logistic", prepared(100_000), prepared(100))
+
+
+def snapml(loss: str) -> Peer:
+    """Snap ML on two threads: stochastic dual coordinate ascent, no intercept."""
+
+    def prepare(problem: Problem) -> Callable[[float], Fit]:
+        def fit(tol: float) -> Fit:
+            import snapml as package
+
+            shared = {"regularizer": 1.0, "n_jobs": 2, "tol": tol, "max_iter": 1000, "random_state": 1}
+            fresh = (
+                package.LogisticRegression(dual=True, **shared)
+                if loss == "logistic"
+                else package.SupportVectorMachine(loss=loss, **shared)
+            )
+            seconds, model = _fitted(fresh, problem.matrix, problem.rows.labels)
+            W = np.asarray(model.coef_, dtype=np.float64).reshape(-1, 1)
+            return Fit(seconds, W, np.zeros(1))
+
+        return fit
+
+    return Peer(f"Snap ML {loss}", metadata.version("snapml"), 1e-3, loss, prepare)

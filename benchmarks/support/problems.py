@@ -1,0 +1,141 @@
+"""A training problem that beeline and its peers solve alike, with an evaluation that belongs to neither."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from beeline.data.block import Block
+from beeline.data.dataset import ArrayDataset
+from beeline.losses import get_loss
+from beeline.regularizers import L2
+from beeline.solvers.training import Task, train
+from support import sets
+from support.sets import Rows
+
+__all__ = ["Fit", "Problem"]
+
+_CLOSE = 1e-9  # the optimum is computed to this certified gap
+
+
+class Fit(NamedTuple):
+    """What a solver found, in how many seconds; `capped` when a fixed iteration limit ended it."""
+
+    seconds: float
+    weights: np.ndarray
+    intercepts: np.ndarray
+    capped: bool = False
+
+
+_LOSSES = {
+    "logistic": lambda t: np.logaddexp(0, -t),
+    "hinge": lambda t: np.maximum(0, 1 - t),
+    "squared_hinge": lambda t: np.maximum(0, 1 - t) ** 2,
+}
+
+
+@dataclass(eq=False)
+class Problem:
+    """½‖w‖² + Σ l over the rows of a set, C = 1.
+
+    Parameters
+    ----------
+    set
+        The set's name.
+    loss, intercept
+        By beeline's names.
+    multiclass
+        None for the set's binary problem, else `ovr` or `crammer_singer`.
+    """
+
+    set: str
+    loss: str
+    intercept: str = "none"
+    multiclass: str | None = None
+
+    @property
+    def key(self) -> str:
+        """A name for files and caches."""
+        return "-".join(filter(None, (self.set, self.loss, self.intercept, self.multiclass)))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The training rows."""
+        return self._part("train")
+
+    def _part(self, part: str) -> Rows | None:
+        return sets.multiclass(self.set, part) if self.multiclass else sets.binary(self.set, part)
+
+    @cached_property
+    def matrix(self):
+        """The training rows, for SciPy."""
+        return self.rows.matrix()
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.rows.labels.max()) + 1 if self.multiclass else 2
+
+    def value(self, fit: Fit) -> float:
+        """J, by NumPy and SciPy alone."""
+        z = self.matrix @ fit.weights + fit.intercepts
+        return 0.5 * float((fit.weights**2).sum()) + self._losses(z)
+
+    def _losses(self, z: np.ndarray) -> float:
+        y = self.rows.labels
+        if self.multiclass == "crammer_singer":
+            own = np.arange(len(y)), y.astype(int)
+            margins = 1 - z[own][:, None] + z
+            margins[own] = 0
+            return float(margins.max(axis=1).sum())
+        loss = _LOSSES[self.loss]
+        if self.multiclass is None:
+            return float(loss(y * z[:, 0]).sum())
+        return sum(float(loss(np.where(y == k, 1, -1) * z[:, k]).sum()) for k in range(z.shape[1]))
+
+    def accuracy(self, fit: Fit) -> float | None:
+        """The share of test rows that are told right; None without test rows."""
+        rows = self._part("test")
+        if rows is None:
+            return None
+        z = rows.matrix() @ fit.weights + fit.intercepts
+        told = z.argmax(axis=1) if self.multiclass else np.where(z[:, 0] > 0, 1, -1)
+        return float(np.mean(told == rows.labels))
+
+    def beeline(self, tol: float, max_passes: float = 1e6) -> Fit:
+        """Train by beeline; every run gets a data set of its own, so that nothing is kept from the last one."""
+        rows = self.rows
+        labels = rows.labels if self.multiclass else (rows.labels > 0).astype(np.float64)
+        data = ArrayDataset(Block(rows.values, rows.shape[1], rows.indptr, rows.indices))
+        settings = {"multiclass": self.multiclass} if self.multiclass else {}
+        loss = get_loss(self.loss)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            task = Task(data, labels, self.n_classes, loss, L2(), intercept=self.intercept, **settings)
+            trained = train(task, tol=tol, max_passes=max_passes)
+            seconds = time.perf_counter() - start
+        self.last = trained
+        return Fit(seconds, trained.weights, trained.intercepts)
+
+    @cached_property
+    def best(self) -> Fit:
+        """The optimum, to a certified gap of 1e-9 or as far as it goes; computed once and kept in a file."""
+        path = sets.FOLDER / f"optimum-{self.key}.npz"
+        if not path.exists():
+            fit = self.beeline(_CLOSE, max_passes=20_000)
+            gap = sum(r.gap * r.objective for r in self.last.results) / sum(r.objective for r in self.last.results)
+            np.savez(path, weights=fit.weights, intercepts=fit.intercepts, gap=gap)
+        with np.load(path) as file:
+            self.gap = float(file["gap"])
+            return Fit(0.0, file["weights"], file["intercepts"])
+
+    @cached_property
+    def optimum(self) -> float:
+        """J at the optimum."""
+        return self.value(self.best)
