@@ -7,8 +7,12 @@ The one convention::
 `c_i` carries C and the weights of classes and samples. LIBLINEAR's form has strength 1 and c_i = C·weight_i; BMRM's has
 strength λ and c_i = 1/m. The intercept b costs nothing in Ω unless it is `regularized`.
 
-A solver moves a vector θ: the weights w, and last the intercept b if there is one. It looks at J through a `Point`,
-which keeps the scores of every row, and through a `Line`, along which J costs no pass over the data.
+A solver moves a vector θ: the weights w, and last the intercept b if there is one. A loss of K scores a row has K outputs:
+w is then a matrix of d rows and b has K numbers. In θ the K weights of a feature lie side by side, feature after feature,
+and the K intercepts come last, so that one entry of a row meets all its weights at once.
+
+A solver looks at J through a `Point`, which keeps the scores of every row, and through a `Line`, along which J costs no
+pass over the data.
 """
 
 from __future__ import annotations
@@ -20,14 +24,15 @@ from typing import Literal, get_args
 import numpy as np
 
 from beeline._types import Floats
+from beeline.data.block import Block
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
-from beeline.kernels import dot
-from beeline.losses import ScalarLoss
+from beeline.kernels import dot, solve_positive
+from beeline.losses import RowLoss, VectorLoss
 from beeline.regularizers import Regularizer
 
-__all__ = ["Intercept", "Line", "Objective", "Point"]
+__all__ = ["Intercept", "Line", "Objective", "Point", "best_intercepts"]
 
 Intercept = Literal["free", "regularized", "none"]
 
@@ -41,7 +46,7 @@ class Objective:
     data
         The rows.
     labels
-        y: −1 and +1, or real numbers, as the loss wants them.
+        y: −1 and +1, real numbers, or class numbers 0 … K−1, as the loss wants them.
     costs
         c: one a row.
     loss, regularizer, strength
@@ -50,37 +55,42 @@ class Objective:
         `free`: b is not regularized; `regularized`: b counts in Ω like a weight; `none`: b = 0.
     engine
         Who sums over the rows.
+    n_outputs
+        K: how many scores a row has, 1 unless the loss is one of several.
     """
 
     data: Dataset
     labels: Floats
     costs: Floats
-    loss: ScalarLoss
+    loss: RowLoss
     regularizer: Regularizer
     strength: float = 1.0
     intercept: Intercept = "free"
     engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
+    n_outputs: int = 1
 
     def __post_init__(self) -> None:
         if self.intercept not in get_args(Intercept):
             raise ParameterError(f"intercept must be one of {', '.join(get_args(Intercept))}, not {self.intercept!r}")
         if not self.strength > 0:
             raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
+        if (self.n_outputs > 1) != isinstance(self.loss, VectorLoss) or self.n_outputs < 1:
+            raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row")
 
     @property
     def has_intercept(self) -> bool:
-        """Whether θ ends with an intercept."""
+        """Whether θ ends with intercepts."""
         return self.intercept != "none"
 
     @property
     def size(self) -> int:
         """The length of θ."""
-        return self.data.n_features + self.has_intercept
+        return (self.data.n_features + self.has_intercept) * self.n_outputs
 
     @property
     def n_regularized(self) -> int:
-        """How many coordinates of θ count in Ω: all, or all but the last."""
-        return self.size - (self.intercept == "free")
+        """How many coordinates of θ count in Ω: all, or all but the intercepts."""
+        return self.size - (self.intercept == "free") * self.n_outputs
 
     @cached_property
     def shards(self) -> list[Shard]:
@@ -101,10 +111,12 @@ class Objective:
         """c, shard by shard."""
         return self.spread(self.costs)
 
-    def split(self, theta: Floats) -> tuple[Floats, float]:
-        """(w, b)."""
-        d = self.data.n_features
-        return theta[:d], float(theta[d]) if self.has_intercept else 0.0
+    def split(self, theta: Floats) -> tuple[Floats, Floats]:
+        """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""
+        one_or_all = (self.n_outputs,) if self.n_outputs > 1 else ()
+        n = self.data.n_features * self.n_outputs
+        b = theta[n:] if self.has_intercept else np.zeros(self.n_outputs)
+        return theta[:n].reshape(self.data.n_features, *one_or_all), b.reshape(one_or_all)
 
     def scores(self, theta: Floats) -> list[Floats]:
         """z = Xw + b, shard by shard; one pass."""
@@ -118,9 +130,9 @@ class Objective:
             other.__dict__[name] = getattr(self, name)
         return other
 
-    def join(self, w: Floats, b: float) -> Floats:
+    def join(self, w: Floats, b: Floats | float) -> Floats:
         """θ from (w, b)."""
-        return np.append(w, b) if self.has_intercept else w
+        return np.append(w, b) if self.has_intercept else w.ravel()
 
     def dual_value(self, point: Point) -> float:
         """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
@@ -142,7 +154,8 @@ class Objective:
     def at(self, theta: Floats | None = None) -> Point:
         """The point θ (None: zero, which costs no pass)."""
         if theta is None:
-            return Point(self, np.zeros(self.size), [np.zeros(s.stop - s.start) for s in self.shards])
+            shape = (self.n_outputs,) if self.n_outputs > 1 else ()
+            return Point(self, np.zeros(self.size), [np.zeros((s.stop - s.start, *shape)) for s in self.shards])
         theta = np.array(theta, dtype=np.float64)
         if theta.shape != (self.size,):
             raise ParameterError(f"a start must have {self.size} coordinates, not shape {theta.shape}")
@@ -190,14 +203,14 @@ class Point:
 
     @property
     def curvatures(self) -> list[Floats]:
-        """c_i · d²l/dz² at every row, shard by shard."""
+        """c_i · d²l/dz² at every row, shard by shard; for several outputs what `VectorLoss.curvature` stands for."""
         return [curvatures for _, _, curvatures in self._derivatives]
 
     @cached_property
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
         o = self.objective
-        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
+        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), u.sum(axis=0)), o.shards, self.slopes))
 
     @cached_property
     def gradient(self) -> Floats:
@@ -211,12 +224,16 @@ class Point:
         """∂²J(θ) v; one pass."""
         o = self.objective
         w, b = o.split(v)
-        product = o.join(*o.engine.sum(lambda shard, h: shard.block.curved_product(h, w, b), o.shards, self.curvatures))
+        if o.n_outputs > 1:
+            parts = o.engine.sum(lambda s, h: s.block.curved_products(h, w, b), o.shards, self.curvatures)
+        else:
+            parts = o.engine.sum(lambda s, h: s.block.curved_product(h, w, float(b)), o.shards, self.curvatures)
+        product = o.join(*parts)
         product[: o.n_regularized] += o.strength * o.regularizer.l2 * v[: o.n_regularized]
         return product
 
     def hessian(self, least: float = 0.0) -> Floats:
-        """∂²J(θ), the lower triangle; one pass of nnz·(nonzeros a row) steps.
+        """∂²J(θ) of one output, the lower triangle; one pass of nnz·(nonzeros a row) steps.
 
         Rows whose curvature is below `least` times the largest are left out and cost nothing.
         """
@@ -237,9 +254,8 @@ class Point:
     def hessian_diagonal(self) -> Floats:
         """The diagonal of ∂²J(θ); one pass."""
         o = self.objective
-        diagonal = o.join(
-            *o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, self.curvatures)
-        )
+        diagonals = [_diagonal(h) for h in self.curvatures]
+        diagonal = o.join(*o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), h.sum(axis=0)), o.shards, diagonals))
         diagonal[: o.n_regularized] += o.strength * o.regularizer.l2
         return diagonal
 
@@ -247,20 +263,25 @@ class Point:
         """The same θ under another objective over the same rows; no pass over the data."""
         return Point(objective, self.theta, self.z)
 
-    def shifted(self, b: float) -> Point:
-        """The same weights with the intercept moved by b; no pass over the data."""
+    def shifted(self, b: Floats | float) -> Point:
+        """The same weights with the intercepts moved by b; no pass over the data."""
         theta = self.theta.copy()
-        theta[-1] += b
+        theta[-self.objective.n_outputs :] += b
         return Point(self.objective, theta, [z + b for z in self.z])
 
     def with_best_intercept(self, accuracy: float = 0.0) -> Point:
-        """The same weights with the best free intercept; no pass over the data.
+        """The same weights with the best free intercepts; no pass over the data.
 
         For a smooth loss Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it, as far as
-        double precision goes. For another one, a value of J within `accuracy`, relatively, of the best.
+        double precision goes. For another one, a value of J within `accuracy`, relatively, of the best. Several
+        intercepts of a smooth loss: `best_intercepts`.
         """
         if self.objective.intercept != "free":
             return self
+        if self.objective.n_outputs > 1 and self.objective.loss.has_curvature:
+            return best_intercepts(self)
+        if self.objective.n_outputs > 1:
+            raise ParameterError(f"the best intercepts of {self.objective.loss!r} do not follow from the scores")
         if not self.objective.loss.has_curvature:
             along = np.zeros(self.objective.size)
             along[-1] = 1.0
@@ -372,3 +393,55 @@ class Line:
         """The point at t; no pass over the data."""
         z = [z + t * dz for z, dz in zip(self.point.z, self.dz, strict=True)]
         return Point(self.point.objective, self.point.theta + t * self.direction, z)
+
+
+def _diagonal(h: Floats) -> Floats:
+    """The diagonal of each row's Hessian from the loss's curvature: diag(h) − hhᵀ/Σh for several outputs."""
+    if h.ndim == 1:
+        return h
+    totals = h.sum(axis=1, keepdims=True)
+    diagonal: Floats = h - h * np.divide(h, totals, out=np.zeros_like(h), where=totals > 0)
+    return diagonal
+
+
+def best_intercepts(point: Point) -> Point:
+    """The same weights with the best free intercepts of a smooth loss of K scores; no pass over the data.
+
+    Newton's method on ∂J/∂b, as far as double precision goes; steps are halved while they make J larger. The Hessian
+    costs n·K²/2 steps and changes little on the way: it is made anew only when its last step helped little. It does not
+    see a shift of all intercepts at once, which changes no probability: they keep their sum.
+    """
+    hessian, before = None, np.inf
+    for _ in range(100):
+        slope = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
+        size = float(np.abs(slope).max())
+        if size <= 1e-12 * sum(float(np.abs(u).sum()) for u in point.slopes):
+            break
+        if hessian is None or size > 0.1 * before:
+            hessian = _intercept_hessian(point)
+        step = -slope
+        if not solve_positive(hessian.copy(), step):  # no curvature at all: scores that are far apart
+            step = -slope / size
+        moved = point.shifted(step)
+        while moved.value > point.value and np.abs(step).max() > 1e-15:
+            step *= 0.5
+            moved = point.shifted(step)
+        if moved.value > point.value or np.array_equal(moved.theta, point.theta):
+            break
+        point, before = moved, size
+    return point
+
+
+def _intercept_hessian(point: Point) -> Floats:
+    """∂²J/∂b², with a curvature along (1, …, 1) too, where it has none of its own."""
+    k = point.objective.n_outputs
+    hessian = np.zeros((k, k))
+    for h in point.curvatures:
+        totals = h.sum(axis=1)
+        inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+        hessian -= Block(h, k).gram(inverse)
+        hessian[np.diag_indices(k)] += h.sum(axis=0)
+    mean = np.trace(hessian) / k
+    hessian[np.diag_indices(k)] += 1e-14 * mean
+    hessian += mean / k
+    return hessian

@@ -127,10 +127,25 @@ class Block:
         total = self._arrays.curved_product(h, v, shift, out, threads)
         return out, total
 
+    def curved_products(self, h: Floats, v: Floats, shift: Floats, *, threads: int = 0) -> tuple[Floats, Floats]:
+        """XᵀU in one pass over the rows, and the sums of U's columns.
+
+        Row i of U is (diag(h_i) − h_i h_iᵀ/Σ_k h_ik)(vᵀx_i + shift); h has shape (n_rows, classes), v (n_features,
+        classes).
+        """
+        h, v = self._vector(h, self.n_rows, "h"), self._vector(v, self.n_features, "v")
+        shift = self._vector(shift, v.shape[1], "shift")
+        if h.shape[1] != v.shape[1]:
+            raise DataError(f"{h.shape[1]} columns of h do not match {v.shape[1]} of v")
+        out = np.empty((self.n_features + 1, v.shape[1]))
+        self._arrays.curved_products(h, v, shift, out, threads)
+        return out[:-1], out[-1]
+
     def gram_diagonal(self, h: Floats, *, threads: int = 0) -> Floats:
-        """The diagonal of Xᵀ diag(h) X."""
-        out = np.empty(self.n_features)
-        self._arrays.gram_diagonal(self._vector(h, self.n_rows, "h"), out, threads)
+        """The diagonal of Xᵀ diag(h) X; one column for each of h's when h has shape (n_rows, classes)."""
+        h = self._vector(h, self.n_rows, "h")
+        out = np.empty((self.n_features, *h.shape[1:]))
+        self._arrays.gram_diagonal(h, out, threads)
         return out
 
     def gram(self, h: Floats, *, threads: int = 0) -> Floats:

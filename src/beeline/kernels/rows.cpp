@@ -39,20 +39,17 @@ void scores(const Rows& rows, const double* w, std::size_t columns, double* out,
         out[i] = rows.dot(i, w);
         continue;
       }
-      double* z = out + i * columns;
-      std::fill(z, z + columns, 0.0);
-      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, w + j * columns, z, columns); });
+      rows.dots(i, w, columns, out + i * columns);
     }
   }, threads);
 }
 
-// Each part of the rows adds into a vector of `columns` numbers a feature; the vectors are added in order. Their number
+// Each part of the rows adds into a vector of `size` numbers; the vectors are added in order. Their number
 // depends only on the shape: at most 16, and so few that adding them up costs less than a quarter of the work, which is
 // `per_entry` multiplications an entry, and 64 MB of memory. add(i, sum) adds row i into `sum` and returns a number;
 // the numbers are summed too.
 template <class Rows, class Add>
-double sum_over_parts(const Rows& rows, std::size_t columns, std::size_t per_entry, double* out, int threads, Add add) {
-  const std::size_t size = rows.n_features * columns;
+double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry, double* out, int threads, Add add) {
   std::fill(out, out + size, 0.0);
   if (size == 0) return 0;
   const std::size_t affordable = std::min(rows.work() * per_entry / (4 * size) + 1, (std::size_t{8} << 20) / size + 1);
@@ -75,10 +72,10 @@ double sum_over_parts(const Rows& rows, std::size_t columns, std::size_t per_ent
 
 template <class Rows>
 void transposed(const Rows& rows, const double* u, std::size_t columns, double* out, int threads) {
-  sum_over_parts(rows, columns, columns, out, threads, [&](std::size_t i, double* sum) {
+  sum_over_parts(rows, rows.n_features * columns, columns, out, threads, [&](std::size_t i, double* sum) {
     const double* scale = u + i * columns;
     if (columns > 1) {
-      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x, scale, sum + j * columns, columns); });
+      rows.axpys(i, scale, columns, sum);
     } else if (*scale != 0) {
       rows.axpy(i, *scale, sum);
     }
@@ -89,11 +86,40 @@ void transposed(const Rows& rows, const double* u, std::size_t columns, double* 
 // out = Σ_i h_i (x_iᵀv + shift) x_i in one pass; returns Σ_i h_i (x_iᵀv + shift). Rows with h_i = 0 cost nothing.
 template <class Rows>
 double curved_product(const Rows& rows, const double* h, const double* v, double shift, double* out, int threads) {
-  return sum_over_parts(rows, 1, 1, out, threads, [&](std::size_t i, double* sum) {
+  return sum_over_parts(rows, rows.n_features, 1, out, threads, [&](std::size_t i, double* sum) {
     if (h[i] == 0) return 0.0;
     const double u = h[i] * (rows.dot(i, v) + shift);
     rows.axpy(i, u, sum);
     return u;
+  });
+}
+
+// The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift) adds x_i uᵀ, and u itself after the last
+// feature. `out` has a row more than there are features.
+template <class Rows>
+void curved_products(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
+                     double* out, int threads) {
+  const std::size_t size = rows.n_features * columns;
+  sum_over_parts(rows, size + columns, 2 * columns, out, threads, [&](std::size_t i, double* sum) {
+    thread_local std::vector<double> room;
+    room.resize(columns);
+    double* u = room.data();
+    const double* weight = h + i * columns;
+    rows.dots(i, v, columns, u);
+    double total = 0, mean = 0;
+    for (std::size_t k = 0; k < columns; ++k) {
+      u[k] += shift[k];
+      total += weight[k];
+      mean += weight[k] * u[k];
+    }
+    if (total == 0) return 0.0;
+    mean /= total;
+    for (std::size_t k = 0; k < columns; ++k) {
+      u[k] = weight[k] * (u[k] - mean);
+      sum[size + k] += u[k];
+    }
+    rows.axpys(i, u, columns, sum);
+    return 0.0;
   });
 }
 
@@ -105,11 +131,16 @@ void squared_norms(const Rows& rows, double* out, int threads) {
   }, threads);
 }
 
-// out_j = Σ_i h_i x_ij², the diagonal of Σ_i h_i x_i x_iᵀ.
+// out_j = Σ_i h_i x_ij², the diagonal of Σ_i h_i x_i x_iᵀ, for every column of h.
 template <class Rows>
-void gram_diagonal(const Rows& rows, const double* h, double* out, int threads) {
-  sum_over_parts(rows, 1, 1, out, threads, [&](std::size_t i, double* sum) {
-    if (h[i] != 0) rows.each(i, [&](std::size_t j, double x) { sum[j] += h[i] * x * x; });
+void gram_diagonal(const Rows& rows, const double* h, std::size_t columns, double* out, int threads) {
+  sum_over_parts(rows, rows.n_features * columns, columns, out, threads, [&](std::size_t i, double* sum) {
+    const double* weight = h + i * columns;
+    if (columns > 1) {
+      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x * x, weight, sum + j * columns, columns); });
+    } else if (*weight != 0) {
+      rows.each(i, [&](std::size_t j, double x) { sum[j] += *weight * x * x; });
+    }
     return 0.0;
   });
 }
@@ -119,7 +150,7 @@ template <class Rows>
 void gram(const Rows& rows, const double* h, double* out, int threads) {
   const std::size_t d = rows.n_features;
   const std::size_t per_entry = rows.work() / (2 * std::max<std::size_t>(1, rows.n_rows)) + 1;  // half a row
-  sum_over_parts(rows, d, per_entry, out, threads, [&](std::size_t i, double* sum) {
+  sum_over_parts(rows, d * d, per_entry, out, threads, [&](std::size_t i, double* sum) {
     if (h[i] != 0) rows.add_outer(i, h[i], sum);
     return 0.0;
   });
@@ -244,10 +275,18 @@ void bind_rows(nb::module_& m) {
     return self.with_rows(
         [&](auto rows) { return curved_product(rows, h.data(), v.data(), shift, out.data(), threads); });
   }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("curved_products",
+           [](const RowArrays& self, Vector h, Vector v, Vector shift, Output out, int threads) {
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) {
+      curved_products(rows, h.data(), v.data(), shift.data(), shift.size(), out.data(), threads);
+    });
+  }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram_diagonal",
            [](const RowArrays& self, Vector h, Output out, int threads) {
+    const std::size_t columns = columns_of(nb::ndarray<>(h));
     nb::gil_scoped_release release;
-    self.with_rows([&](auto rows) { gram_diagonal(rows, h.data(), out.data(), threads); });
+    self.with_rows([&](auto rows) { gram_diagonal(rows, h.data(), columns, out.data(), threads); });
   }, "h"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram",
            [](const RowArrays& self, Vector h, Output out, int threads) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "simd.h"
+#include "wide.h"
 
 namespace beeline {
 
@@ -45,6 +46,14 @@ struct CsrRows {
   void axpy(std::size_t i, double scale, double* out) const {
     for (std::size_t p = indptr[i], end = indptr[i + 1]; p < end; ++p)
       out[indices[p]] += scale * static_cast<double>(values[p]);
+  }
+
+  // The same two verbs for a matrix, with the columns of a feature side by side.
+  void dots(std::size_t i, const double* w, std::size_t columns, double* z) const {
+    wide_dot(indices + indptr[i], values + indptr[i], count(i), w, columns, z);
+  }
+  void axpys(std::size_t i, const double* u, std::size_t columns, double* out) const {
+    wide_axpy(indices + indptr[i], values + indptr[i], count(i), u, columns, out);
   }
 
   double squared_norm(std::size_t i) const {
@@ -90,6 +99,12 @@ struct DenseRows {
   const Value* row(std::size_t i) const { return values + i * n_features; }
   double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, n_features); }
   void axpy(std::size_t i, double scale, double* out) const { dense_axpy(scale, row(i), out, n_features); }
+  void dots(std::size_t i, const double* w, std::size_t columns, double* z) const {
+    wide_dot(row(i), n_features, w, columns, z);
+  }
+  void axpys(std::size_t i, const double* u, std::size_t columns, double* out) const {
+    wide_axpy(row(i), n_features, u, columns, out);
+  }
   double squared_norm(std::size_t i) const { return dense_norm(row(i), n_features); }
 
   std::size_t count(std::size_t) const { return n_features; }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Loss, ScalarLoss
+from beeline.losses.base import Loss, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.margin import Hinge, Logistic, RoundedHinge, SoftHinge, SquaredHinge
+from beeline.losses.multiclass import CrammerSinger, Softmax
 from beeline.losses.regression import (
     EpsilonInsensitive,
     LeastSquares,
@@ -14,17 +15,21 @@ from beeline.losses.regression import (
 
 __all__ = [
     "LOSSES",
+    "CrammerSinger",
     "EpsilonInsensitive",
     "Hinge",
     "LeastSquares",
     "Logistic",
     "Loss",
     "RoundedHinge",
+    "RowLoss",
     "ScalarLoss",
     "SoftEpsilonInsensitive",
     "SoftHinge",
+    "Softmax",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "VectorLoss",
     "get_loss",
 ]
 
@@ -40,6 +45,8 @@ LOSSES: dict[str, type[Loss]] = {
         EpsilonInsensitive,
         SoftEpsilonInsensitive,
         SquaredEpsilonInsensitive,
+        Softmax,
+        CrammerSinger,
     )
 }
 

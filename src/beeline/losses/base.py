@@ -3,6 +3,8 @@
 Conventions
 -----------
 - A scalar loss l(z, y) takes one score and one label a row; both are float64 vectors of the same length.
+- A vector loss takes K scores and one label a row: a float64 matrix of shape (n, K), rows contiguous. Whatever is said of
+  dl/dz then holds row by row for a gradient of K numbers.
 - `value_and_grad` returns l and dl/dz row by row. That is all a loss must have.
 - A loss with a `compiled` name has the same formula among the kernels, for speed; a contract test holds the two
   together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i).
@@ -18,7 +20,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.kernels import conjugate_sum, loss_along, loss_sum
 
-__all__ = ["Loss", "ScalarLoss"]
+__all__ = ["Loss", "RowLoss", "ScalarLoss", "VectorLoss"]
 
 Labels = Literal["binary", "real", "classes"]
 
@@ -45,8 +47,8 @@ class Loss(ABC):
         return f"{type(self).__name__}({settings})"
 
 
-class ScalarLoss(Loss):
-    """A loss of one score and one label a row.
+class RowLoss(Loss):
+    """A loss that is a sum over rows, each of them by itself.
 
     A loss of one's own needs `value_and_grad` only; with `curvature` it can also be solved by Newton's method.
     """
@@ -59,13 +61,13 @@ class ScalarLoss(Loss):
         """l(z_i, y_i) and dl/dz for every row."""
 
     def curvature(self, z: Floats, y: Floats) -> Floats:
-        """d²l/dz² for every row (where it jumps: one of the two sides)."""
+        """What d²l/dz² is made of for every row (where it jumps: one of the two sides)."""
         raise AttributeError(f"{type(self).__name__} gives no curvature")
 
     @property
     def has_curvature(self) -> bool:
         """Whether the loss is smooth and gives a curvature, as Newton's method needs."""
-        return self.smooth and type(self).curvature is not ScalarLoss.curvature
+        return self.smooth and type(self).curvature is not RowLoss.curvature
 
     def sum(self, z: Floats, y: Floats, c: Floats) -> float:
         """Σ c_i l(z_i, y_i)."""
@@ -79,15 +81,15 @@ class ScalarLoss(Loss):
             slopes = np.empty_like(z)
             loss_sum(self.compiled, self.parameters, z, y, c, slopes, None)
             return slopes
-        return c * self.value_and_grad(z, y)[1]
+        return _times(c, self.value_and_grad(z, y)[1])
 
     def curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats:
-        """c_i · d²l/dz² for every row."""
+        """c_i · `curvature` for every row."""
         if self.compiled:
             curvatures = np.empty_like(z)
             loss_sum(self.compiled, self.parameters, z, y, c, None, curvatures)
             return curvatures
-        return c * self.curvature(z, y)
+        return _times(c, self.curvature(z, y))
 
     def derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[float, Floats, Floats]:
         """`sum`, `slopes` and `curvatures` in one go; they share their exponentials."""
@@ -95,10 +97,10 @@ class ScalarLoss(Loss):
             slopes, curvatures = np.empty_like(z), np.empty_like(z)
             return loss_sum(self.compiled, self.parameters, z, y, c, slopes, curvatures), slopes, curvatures
         values, slopes = self.value_and_grad(z, y)
-        return float(c @ values), c * slopes, c * self.curvature(z, y)
+        return float(c @ values), _times(c, slopes), _times(c, self.curvature(z, y))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
-        """Σ ψ_i(a_i) with ψ_i(a) = max_z −az − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
+        """Σ ψ_i(a_i), ψ_i(a) = max_z −a·z − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
         raise AttributeError(f"{type(self).__name__} gives no conjugate")
 
     def dual_cost(self, a: Floats, y: Floats, c: Floats, scale: float = 1.0) -> float:
@@ -110,9 +112,9 @@ class ScalarLoss(Loss):
     @property
     def has_conjugate(self) -> bool:
         """Whether the loss gives its conjugate, as a certified duality gap needs."""
-        return type(self).conjugate_sum is not ScalarLoss.conjugate_sum
+        return type(self).conjugate_sum is not RowLoss.conjugate_sum
 
-    def rounded(self, width: float) -> ScalarLoss:
+    def rounded(self, width: float) -> RowLoss:
         """The loss with its kinks rounded off.
 
         It lies at most width/2 from the loss, and its slopes are feasible for the dual of the loss itself.
@@ -122,15 +124,33 @@ class ScalarLoss(Loss):
     @property
     def has_rounded(self) -> bool:
         """Whether the loss has a rounded form."""
-        return type(self).rounded is not ScalarLoss.rounded
+        return type(self).rounded is not RowLoss.rounded
 
     def natural_width(self, y: Floats) -> float:
         """A width over which to round kinks at first: the scale on which scores differ."""
-        return 1.0 if self.labels == "binary" or not len(y) else float(np.std(y)) or 1.0
+        return 1.0 if self.labels != "real" or not len(y) else float(np.std(y)) or 1.0
 
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
         if self.compiled:
             return loss_along(self.compiled, self.parameters, z, dz, t, y, c)
         values, slopes = self.value_and_grad(z + t * dz, y)
-        return float(c @ values), float((c * slopes) @ dz)
+        return float(c @ values), float(np.sum(_times(c, slopes) * dz))
+
+
+class ScalarLoss(RowLoss):
+    """A loss of one score and one label a row; its `curvature` is d²l/dz²."""
+
+
+class VectorLoss(RowLoss):
+    """A loss of K scores and one label a row.
+
+    Its `curvature` is a matrix h of shape (n, K) that stands for d²l/dz² = diag(h_i) − h_i h_iᵀ/Σ_k h_ik: the Hessian of a
+    softmax with probabilities h. What a loss of one's own makes of its labels is its own business; it only sees them
+    beside the scores.
+    """
+
+
+def _times(c: Floats, rows: Floats) -> Floats:
+    """c_i times row i of a vector or a matrix."""
+    return c * rows if rows.ndim == 1 else c[:, None] * rows

@@ -60,6 +60,8 @@ class L1CD(Solver):
         """Needs a curvature and an L1 part."""
         if not objective.loss.has_curvature:
             return f"needs a loss with a curvature, which {objective.loss!r} has not"
+        if objective.n_outputs > 1:
+            return f"needs a loss of one score a row, unlike {objective.loss!r}"
         if not objective.regularizer.l1 > 0:
             return f"needs L1 or elastic net regularization, not {objective.regularizer!r}"
         if objective.data.n_rows >= 2**32:

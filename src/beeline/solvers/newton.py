@@ -55,6 +55,8 @@ class Newton(Solver):
         """Needs a curvature and a smooth, strongly convex regularizer."""
         if not objective.loss.has_curvature:
             return f"needs a loss with a curvature, which {objective.loss!r} has not"
+        if objective.n_outputs > 1 and self.linear_solver == "cholesky":
+            return "has no Cholesky factor for several outputs; take linear_solver='cg'"
         return _needs_l2(objective)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
@@ -90,6 +92,8 @@ class Newton(Solver):
     @staticmethod
     def takes_cholesky(objective: Objective) -> bool:
         """Whether a Hessian and its factor cost less than some 20 products with a vector, of two steps an entry."""
+        if objective.n_outputs > 1:
+            return False
         d, data = objective.size, objective.data
         outer = data.nnz * (data.nnz / max(1, data.n_rows)) / 2
         return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * data.nnz

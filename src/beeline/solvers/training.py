@@ -152,7 +152,7 @@ def train(
     results = _Side(chosen, callback).solve(objectives, _starts(objectives, start))
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
     split = [o.split(result.theta) for o, result in zip(objectives, results, strict=True)]
-    return Trained(np.column_stack([w for w, _ in split]), np.array([b for _, b in split]), results)
+    return Trained(np.column_stack([w for w, _ in split]), np.array([float(b) for _, b in split]), results)
 
 
 def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
