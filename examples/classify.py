@@ -11,7 +11,8 @@ def main(train_path: str, test_path: str) -> None:
     """Train classifiers straight from a store, and compare them on held-out rows."""
     train, test = beeline.open_store(train_path), beeline.open_store(test_path)
     classifiers = {
-        "logistic regression": beeline.LogisticRegression(C=10),
+        "logistic regression, softmax": beeline.LogisticRegression(C=10),
+        "logistic regression, one against the rest": beeline.LogisticRegression(C=10, multi_class="ovr"),
         "logistic regression, sparse": beeline.LogisticRegression(C=1, l1_ratio=1.0),
         "support vector machine": beeline.LinearSVC(C=10, probability=True),
         "support vector machine, balanced": beeline.LinearSVC(C=10, class_weight="balanced"),

@@ -72,7 +72,7 @@ def shop(tmp_path_factory):
     (folder / "price.csv").write_text("a,b,y\n" + "".join(f"{i},{i % 4},{3.5 * i + i % 4}\n" for i in range(50)))
     done_well(really(folder, "train", "pets.csv", "-o", "pets.model", "--label", "kind", "--scale", "standard"))
     done_well(really(folder, "train", "two.svm", "-o", "two.model"))
-    done_well(really(folder, "train", "two.svm", "-o", "hinge.model", "--loss", "hinge"))
+    done_well(really(folder, "train", "two.svm", "-o", "hinge.model", "--loss", "hinge", "--multiclass", "ovr"))
     done_well(really(folder, "train", "price.csv", "-o", "price.model", "--label", "y", "--loss", "squared"))
     return folder
 
@@ -227,7 +227,7 @@ class TestEvaluate:
 class TestInspect:
     def test_for_people(self, shop):
         out = done_well(really(shop, "inspect", "pets.model", "--top", "1"))
-        assert "predicts       3 classes (ovr)" in out
+        assert "predicts       3 classes (softmax)" in out
         assert "scaling        standard" in out
         assert "above the optimum" in out
         assert out.count("largest weights for") == 3

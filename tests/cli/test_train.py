@@ -94,7 +94,7 @@ def test_text_labels_are_classes(quickly, tmp_path, pets):
 
 def test_every_option_reaches_the_model(quickly, tmp_path, pets):
     options = ["--loss", "squared_hinge", "--C", "0.5", "--regularizer", "l2", "--intercept", "regularized"]
-    options += ["--class-weight", "cat=2", "--class-weight", "dog=0.5", "--probability"]
+    options += ["--multiclass", "ovr", "--class-weight", "cat=2", "--class-weight", "dog=0.5", "--probability"]
     options += ["--solver", "auto", "--tol", "1e-3", "--max-passes", "500", "--seed", "7", "--threads", "1"]
     done_well(quickly("train", pets, "-o", "m", "--label", "kind", *options))
     model = Model.load(tmp_path / "m")

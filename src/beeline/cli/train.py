@@ -26,18 +26,21 @@ __all__ = ["train"]
 
 # Spelled out, so that --help needs no NumPy; a test compares them with the registries.
 LossName = Literal[
+    "crammer_singer",
     "epsilon_insensitive",
     "hinge",
     "logistic",
     "rounded_hinge",
     "soft_epsilon_insensitive",
     "soft_hinge",
+    "softmax",
     "squared",
     "squared_epsilon_insensitive",
     "squared_hinge",
 ]
 RegularizerName = Literal["l2", "l1", "elastic_net"]
 InterceptKind = Literal["free", "regularized", "none"]
+MulticlassForm = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
 _PANEL = "Training"
 
@@ -73,6 +76,14 @@ def train(
         InterceptKind,
         _option("Whether there is one, and whether it is regularized as weights are.", "KIND", choices=InterceptKind),
     ] = "free",
+    multiclass: Annotated[
+        MulticlassForm,
+        _option(
+            "How more than two classes are told apart; auto is softmax for logistic with l2, ovr otherwise.",
+            "FORM",
+            choices=MulticlassForm,
+        ),
+    ] = "auto",
     class_weight: Annotated[
         list[str] | None,
         _option("balanced, or LABEL=WEIGHT: what multiplies C for a class. May be given several times.", "WEIGHT"),
@@ -110,7 +121,7 @@ def train(
         from beeline.fitting import Settings
 
         chosen = _named(loss, regularizer, l1_ratio, epsilon)
-        chosen |= {"C": C, "intercept": intercept, "probability": probability}
+        chosen |= {"C": C, "intercept": intercept, "multiclass": multiclass, "probability": probability}
         chosen |= {"solver": solver, "tol": tol, "max_passes": max_passes, "seed": seed}
         settings = Settings(**chosen)
         target = _checked_target(output)

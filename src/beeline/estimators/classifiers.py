@@ -103,8 +103,8 @@ class LinearSVC(LinearClassifier):
 class LogisticRegression(LinearClassifier):
     """Logistic regression.
 
-    Minimises Ω(w) + C·Σ weight_i·log(1 + exp(−y_i z_i)), z = Xw + b; for more than two classes, one such
-    problem a class against the rest.
+    Minimises Ω(w) + C·Σ weight_i·log(1 + exp(−y_i z_i)), z = Xw + b; for more than two classes, the cross-entropy of
+    the softmax of the scores, Ω(W) + C·Σ weight_i·(log Σ_k exp(z_ik) − z_iy), or one such problem a class.
 
     <fit>
 
@@ -113,8 +113,10 @@ class LogisticRegression(LinearClassifier):
     <C>
     <l1_ratio>
     <fit_intercept>
-    multi_class : {"ovr"}, default="ovr"
-        More than two classes: one problem for each class against the rest.
+    multi_class : {"auto", "softmax", "ovr"}, default="auto"
+        "softmax" has one problem for all classes, "ovr" one for each class against the rest. "auto" is "softmax" where
+        there are more than two classes and L2 regularization, "ovr" otherwise. Asked for two classes, "softmax" gives
+        each its weights: their difference is regularized half as much as by "auto".
     <class_weight>
     <solving>
 
@@ -138,7 +140,7 @@ class LogisticRegression(LinearClassifier):
         C: float = 1.0,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
-        multi_class: Literal["ovr"] = "ovr",
+        multi_class: Literal["auto", "softmax", "ovr"] = "auto",
         class_weight: ClassWeight = None,
         solver: str = "auto",
         tol: float = 1e-4,
@@ -162,7 +164,7 @@ class LogisticRegression(LinearClassifier):
         self.verbose = verbose
 
     def _settings(self) -> dict[str, Any]:
-        one_of("multi_class", self.multi_class, ("ovr",))
+        one_of("multi_class", self.multi_class, ("auto", "softmax", "ovr"))
         return {
             "loss": "logistic",
             "C": self.C,

@@ -32,8 +32,8 @@ class LinearModel(LinearEstimator):
         "l2", "l1", "elastic_net" or a regularizer with settings of its own.
     <C>
     <fit_intercept>
-    multi_class : {"ovr"}, default="ovr"
-        How more than two classes are told apart: each against the rest.
+    multi_class : {"auto", "ovr", "softmax", "crammer_singer"}, default="auto"
+        How more than two classes are told apart; "auto" is "softmax" for the logistic loss with L2, "ovr" otherwise.
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba` for losses that give scores only, calibrated by Platt's method.
@@ -60,7 +60,7 @@ class LinearModel(LinearEstimator):
         *,
         C: float = 1.0,
         fit_intercept: FitIntercept = True,
-        multi_class: Literal["ovr"] = "ovr",
+        multi_class: Literal["auto", "ovr", "softmax", "crammer_singer"] = "auto",
         class_weight: ClassWeight = None,
         probability: bool = False,
         solver: str = "auto",
@@ -100,7 +100,7 @@ class LinearModel(LinearEstimator):
         return get_loss(self.loss).labels != "real"
 
     def _gives_probabilities(self) -> bool:
-        return self._classifies and (bool(self.probability) or get_loss(self.loss).name == "logistic")
+        return self._classifies and (bool(self.probability) or get_loss(self.loss).name in ("logistic", "softmax"))
 
     def _settings(self) -> dict[str, Any]:
         return {

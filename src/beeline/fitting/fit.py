@@ -76,19 +76,16 @@ def fit(
     weights = _weights(data, sample_weight)
     task, classes = _task(data, labels, weights, settings, texts)
     trained = solve(task, settings, callback, None if start is None else Trained(start.weights, start.intercepts, []))
-    link: Link = "none"
-    if task.loss.name == "logistic" and classes is not None:
-        link = "logistic"
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
         classes=None if classes is None else classes.names,
         loss=task.loss.name,
         loss_settings={key: float(value) for key, value in vars(task.loss).items() if isinstance(value, int | float)},
-        link=link,
+        link=(link := _link(task)),
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
-        settings=settings.to_json() | ({} if classes is None else {"multiclass": task.multiclass}),
+        settings=settings.to_json() | ({} if classes is None else {"multiclass": task.form}),
         version=__version__,
     )
     if settings.probability and classes is not None and link == "none":
@@ -96,6 +93,13 @@ def fit(
         model = replace(model, link="platt", platt=platt)
     report = _report(trained, data.n_rows, time.perf_counter() - clock)
     return Fitted(replace(model, report=report), trained.results)
+
+
+def _link(task: Task) -> Link:
+    """How the scores of a task become probabilities."""
+    if task.n_classes is None or task.loss.name not in ("logistic", "softmax"):
+        return "none"
+    return "softmax" if task.form == "softmax" and task.n_classes > 2 else "logistic"
 
 
 def _labels(data: Dataset) -> AnyArray:
@@ -140,7 +144,7 @@ def _task(
 
 
 def _refuse_for_regression(settings: Settings) -> None:
-    for name, unset in (("class_weight", None), ("probability", False)):
+    for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
         if getattr(settings, name) != unset:
             raise ParameterError(f"{name} has no meaning for a regression; leave it out")
 

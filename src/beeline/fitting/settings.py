@@ -11,10 +11,10 @@ from beeline.exceptions import ParameterError
 from beeline.losses import Loss, get_loss
 from beeline.objective import Intercept
 from beeline.regularizers import Regularizer, get_regularizer
+from beeline.solvers.training import Multiclass
 
 __all__ = ["ClassWeight", "Multiclass", "Settings"]
 
-Multiclass = Literal["ovr"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
@@ -35,7 +35,7 @@ class Settings:
     intercept
         `free`, `regularized` or `none`.
     multiclass
-        How more than two classes are told apart: `ovr`, each class against the rest.
+        How several classes are told apart, as in `Task`.
     probability
         Calibrate probabilities by Platt's method, for losses that have none of their own.
     solver, tol, max_passes, seed
@@ -49,7 +49,7 @@ class Settings:
     alpha: float | None = None
     class_weight: ClassWeight = None
     intercept: Intercept = "free"
-    multiclass: Multiclass = "ovr"
+    multiclass: Multiclass = "auto"
     probability: bool = False
     solver: str = "auto"
     tol: float = 1e-4

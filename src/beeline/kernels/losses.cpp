@@ -1,5 +1,5 @@
-// Sums of a compiled loss over rows whose scores are known: a vector of them, or a matrix with several a row. Parts of fixed size are summed in order, so that
-// the number of threads does not show in the result.
+// Sums of a compiled loss over rows whose scores are known: a vector of them, or a matrix with several a row. Parts of
+// fixed size are summed in order, so that the number of threads does not show in the result.
 #include "losses.h"
 
 #include <nanobind/nanobind.h>
@@ -38,9 +38,8 @@ template <class Sum, class Part>
 Sum sum_parts(std::size_t n, std::size_t columns, int threads, Part part) {
   const std::size_t rows = std::max<std::size_t>(1, kScoresPerTask / std::max<std::size_t>(1, columns));
   std::vector<Sum> sums((n + rows - 1) / rows);
-  parallel_for(sums.size(), [&](std::size_t task) {
-    sums[task] = part(task * rows, std::min(n, (task + 1) * rows));
-  }, threads);
+  parallel_for(sums.size(), [&](std::size_t task) { sums[task] = part(task * rows, std::min(n, (task + 1) * rows)); },
+               threads);
   Sum total{};
   for (const Sum& sum : sums) total = total + sum;
   return total;
@@ -156,8 +155,8 @@ std::pair<double, double> loss_along(const std::string& name, const Parameters& 
   return {total.value, total.slope};
 }
 
-// Σ ψ_i(scale · a_i); a row that costs nothing has ψ(0) = 0 and no other feasible a. psi(i) is ψ_i, zero(i) says whether
-// a_i is zero.
+// Σ ψ_i(scale · a_i); a row that costs nothing has ψ(0) = 0 and no other feasible a. psi(i) is ψ_i, zero(i) says
+// whether a_i is zero.
 template <class Psi, class Zero>
 double sum_conjugates(std::size_t n, std::size_t columns, const double* cs, int threads, Psi psi, Zero zero) {
   return sum_parts<double>(n, columns, threads, [&](std::size_t begin, std::size_t end) {
@@ -189,8 +188,8 @@ double conjugate_sum(const std::string& name, const Parameters& parameters, Scor
       }, zero);
     });
   return with_loss(name, parameters, [&](auto loss) {
-    return sum_conjugates(
-        n, 1, cs, threads, [&](std::size_t i) { return loss.conjugate(scale * as[i], ys[i], cs[i]); }, zero);
+    return sum_conjugates(n, 1, cs, threads, [&](std::size_t i) { return loss.conjugate(scale * as[i], ys[i], cs[i]); },
+                          zero);
   });
 }
 

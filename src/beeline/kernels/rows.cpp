@@ -94,8 +94,8 @@ double curved_product(const Rows& rows, const double* h, const double* v, double
   });
 }
 
-// The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift) adds x_i uᵀ, and u itself after the last
-// feature. `out` has a row more than there are features.
+// The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift) adds x_i uᵀ, and u itself after the
+// last feature. `out` has a row more than there are features.
 template <class Rows>
 void curved_products(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
                      double* out, int threads) {
@@ -278,9 +278,8 @@ void bind_rows(nb::module_& m) {
       .def("curved_products",
            [](const RowArrays& self, Vector h, Vector v, Vector shift, Output out, int threads) {
     nb::gil_scoped_release release;
-    self.with_rows([&](auto rows) {
-      curved_products(rows, h.data(), v.data(), shift.data(), shift.size(), out.data(), threads);
-    });
+    self.with_rows(
+        [&](auto rows) { curved_products(rows, h.data(), v.data(), shift.data(), shift.size(), out.data(), threads); });
   }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram_diagonal",
            [](const RowArrays& self, Vector h, Output out, int threads) {

@@ -1,7 +1,7 @@
 // Vector losses l(z, y) in compiled form: K scores a row and the number of the right class.
 //
-// at(z, K, y, p, slope) returns the value; p has room for K numbers, to be filled with the curvature that stands for the
-// Hessian diag(p) − ppᵀ (all zero where a loss has none), and `slope` with the gradient where it is not null.
+// at(z, K, y, p, slope) returns the value; p has room for K numbers, to be filled with the curvature that stands for
+// the Hessian diag(p) − ppᵀ (all zero where a loss has none), and `slope` with the gradient where it is not null.
 // conjugate(…) is ψ(a) = max over z of −a·z − c·l(z, y), c > 0; ∞ where a is not feasible.
 //
 // The NumPy forms in beeline.losses are the definition; a contract test holds the two together.

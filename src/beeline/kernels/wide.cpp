@@ -76,23 +76,23 @@ BEELINE_INLINE void axpys(Indices indices, const Value* values, std::size_t n, c
 
 }  // namespace
 
-#define BEELINE_WIDE(Index, Value)                                                                                   \
-  BEELINE_CLONES void wide_dot(const Index* indices, const Value* values, std::size_t n, const double* w,            \
-                               std::size_t columns, double* z) {                                                     \
-    dots(indices, values, n, w, columns, z);                                                                         \
-  }                                                                                                                  \
-  BEELINE_CLONES void wide_axpy(const Index* indices, const Value* values, std::size_t n, const double* u,           \
-                                std::size_t columns, double* out) {                                                  \
-    axpys(indices, values, n, u, columns, out);                                                                      \
+#define BEELINE_WIDE(Index, Value)                                                                         \
+  BEELINE_CLONES void wide_dot(const Index* indices, const Value* values, std::size_t n, const double* w,  \
+                               std::size_t columns, double* z) {                                           \
+    dots(indices, values, n, w, columns, z);                                                               \
+  }                                                                                                        \
+  BEELINE_CLONES void wide_axpy(const Index* indices, const Value* values, std::size_t n, const double* u, \
+                                std::size_t columns, double* out) {                                        \
+    axpys(indices, values, n, u, columns, out);                                                            \
   }
 
-#define BEELINE_WIDE_DENSE(Value)                                                                                    \
+#define BEELINE_WIDE_DENSE(Value)                                                                                     \
   BEELINE_CLONES void wide_dot(const Value* values, std::size_t n, const double* w, std::size_t columns, double* z) { \
-    dots(Counting{}, values, n, w, columns, z);                                                                      \
-  }                                                                                                                  \
-  BEELINE_CLONES void wide_axpy(const Value* values, std::size_t n, const double* u, std::size_t columns,            \
-                                double* out) {                                                                       \
-    axpys(Counting{}, values, n, u, columns, out);                                                                   \
+    dots(Counting{}, values, n, w, columns, z);                                                                       \
+  }                                                                                                                   \
+  BEELINE_CLONES void wide_axpy(const Value* values, std::size_t n, const double* u, std::size_t columns,             \
+                                double* out) {                                                                        \
+    axpys(Counting{}, values, n, u, columns, out);                                                                    \
   }
 
 BEELINE_WIDE(std::int32_t, float)

@@ -1,5 +1,5 @@
-// Products of one row with a matrix of a few columns. The columns of a feature lie side by side, so that one entry of the
-// row meets them all at once, and what the row adds up stays in registers.
+// Products of one row with a matrix of a few columns. The columns of a feature lie side by side, so that one entry of
+// the row meets them all at once, and what the row adds up stays in registers.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 Conventions
 -----------
 - A scalar loss l(z, y) takes one score and one label a row; both are float64 vectors of the same length.
-- A vector loss takes K scores and one label a row: a float64 matrix of shape (n, K), rows contiguous. Whatever is said of
-  dl/dz then holds row by row for a gradient of K numbers.
+- A vector loss takes K scores and one label a row: a float64 matrix of shape (n, K), rows contiguous. Whatever is said
+  of dl/dz then holds row by row for a gradient of K numbers.
 - `value_and_grad` returns l and dl/dz row by row. That is all a loss must have.
 - A loss with a `compiled` name has the same formula among the kernels, for speed; a contract test holds the two
   together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i).
@@ -145,9 +145,9 @@ class ScalarLoss(RowLoss):
 class VectorLoss(RowLoss):
     """A loss of K scores and one label a row.
 
-    Its `curvature` is a matrix h of shape (n, K) that stands for d²l/dz² = diag(h_i) − h_i h_iᵀ/Σ_k h_ik: the Hessian of a
-    softmax with probabilities h. What a loss of one's own makes of its labels is its own business; it only sees them
-    beside the scores.
+    Its `curvature` is a matrix h of shape (n, K) that stands for d²l/dz² = diag(h_i) − h_i h_iᵀ/Σ_k h_ik: the Hessian
+    of a softmax with probabilities h. What a loss of one's own makes of its labels is its own business; it only sees
+    them beside the scores.
     """
 
 

@@ -1,8 +1,9 @@
 """From labels to weights: the objectives that a task stands for, solved side by side.
 
-A binary task and a regression are one objective. Several classes are one objective a class with `ovr` (class k
-against the rest), solved on threads at the same time: they share the rows and nothing else, so that the result does
-not depend on the number of threads.
+A binary task and a regression are one objective. Several classes are one objective of all their scores together with
+`softmax` and `crammer_singer`, and one objective a class with `ovr` (class k against the rest). Those are solved on
+threads at the same time: they share the rows and nothing else, so that the result does not depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import num_threads
-from beeline.losses import Loss, ScalarLoss
+from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
@@ -27,7 +28,13 @@ from beeline.solvers.base import Callback, Result, Solver, Status, Step
 
 __all__ = ["Multiclass", "Task", "Trained", "train"]
 
-Multiclass = Literal["ovr"]
+Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
+
+# The loss of all classes together that each form has, and the loss of two classes that it extends to more.
+_JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
+    "softmax": (Softmax, Logistic),
+    "crammer_singer": (CrammerSinger, Hinge),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,9 @@ class Task:
     intercept
         As in `Objective`.
     multiclass
-        How more than two classes are told apart: `ovr`, each against the rest.
+        How several classes are told apart: `ovr`, each against the rest; `softmax` and `crammer_singer`, all in one
+        problem, by the logistic loss or the hinge. `auto`: `softmax` for the logistic loss and L2 where there are more
+        than two classes, `ovr` otherwise. A loss of several scores always has one problem.
     """
 
     data: Dataset
@@ -62,7 +71,7 @@ class Task:
     sample_weight: Floats | None = None
     class_weight: Floats | None = None
     intercept: Intercept = "free"
-    multiclass: Multiclass = "ovr"
+    multiclass: Multiclass = "auto"
 
     def __post_init__(self) -> None:
         if not 0 < self.C < math.inf:
@@ -77,6 +86,36 @@ class Task:
         if (self.loss.labels == "real") != (self.n_classes is None):
             wanted = "real targets" if self.loss.labels == "real" else "classes"
             raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}")
+        self._check_form()
+
+    def _check_form(self) -> None:
+        if isinstance(self.loss, VectorLoss):
+            if self.multiclass not in ("auto", self.loss.name):
+                raise ParameterError(
+                    f"the loss {self.loss.name!r} takes all classes together; leave multiclass={self.multiclass!r} out"
+                )
+        elif self.multiclass in _JOINT and not isinstance(self.loss, _JOINT[self.multiclass][1]):
+            wanted = _JOINT[self.multiclass][1].name
+            raise ParameterError(
+                f"multiclass={self.multiclass!r} extends the loss {wanted!r} to more classes, not {self.loss.name!r}"
+            )
+
+    @property
+    def form(self) -> str:
+        """How classes are told apart: `multiclass`, decided."""
+        if isinstance(self.loss, VectorLoss):
+            return self.loss.name
+        if self.multiclass != "auto":
+            return self.multiclass
+        several = self.n_classes is not None and self.n_classes > 2
+        return "softmax" if several and isinstance(self.loss, Logistic) and self.regularizer.smooth else "ovr"
+
+    @property
+    def joint_loss(self) -> VectorLoss | None:
+        """The loss of all classes together; None where each output has a problem of its own."""
+        if isinstance(self.loss, VectorLoss):
+            return self.loss
+        return _JOINT[self.form][0]() if self.form in _JOINT else None
 
     @property
     def costs(self) -> Floats:
@@ -89,7 +128,11 @@ class Task:
         return costs
 
     def objectives(self) -> list[Objective]:
-        """One objective an output."""
+        """One objective of all outputs, or one for each."""
+        common = (self.regularizer, self.strength, self.intercept)
+        if (joint := self.joint_loss) is not None and self.n_classes is not None:
+            labels = np.ascontiguousarray(self.labels, dtype=np.float64)
+            return [Objective(self.data, labels, self.costs, joint, *common, n_outputs=self.n_classes)]
         if not isinstance(self.loss, ScalarLoss):
             raise ParameterError(f"{self.loss!r} is not a loss of one score a row")
         if self.n_classes is None:
@@ -97,7 +140,7 @@ class Task:
         else:
             positive = [1] if self.n_classes <= 2 else range(self.n_classes)
             columns = [np.where(self.labels == k, 1.0, -1.0) for k in positive]
-        first = Objective(self.data, columns[0], self.costs, self.loss, self.regularizer, self.strength, self.intercept)
+        first = Objective(self.data, columns[0], self.costs, self.loss, *common)
         return [first, *(first.with_labels(column) for column in columns[1:])]
 
 
@@ -152,16 +195,25 @@ def train(
     results = _Side(chosen, callback).solve(objectives, _starts(objectives, start))
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
     split = [o.split(result.theta) for o, result in zip(objectives, results, strict=True)]
-    return Trained(np.column_stack([w for w, _ in split]), np.array([float(b) for _, b in split]), results)
+    weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
+    if objectives[0].n_outputs == 2:  # of which only the difference matters
+        weights, intercepts = weights[:, 1:] - weights[:, :1], intercepts[1:] - intercepts[:1]
+    return Trained(weights, intercepts, results)
 
 
 def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
     if start is None:
         return [None] * len(objectives)
-    shape = (objectives[0].data.n_features, len(objectives))
-    if start.weights.shape != shape:
+    first = objectives[0]
+    outputs = first.n_outputs if first.n_outputs > 2 else len(objectives)
+    if start.weights.shape != (shape := (first.data.n_features, outputs)):
         raise ParameterError(f"a start must have weights of shape {shape}, not {start.weights.shape}")
-    return [o.join(start.weights[:, k], float(start.intercepts[k])) for k, o in enumerate(objectives)]
+    if first.n_outputs == 1:
+        return [o.join(start.weights[:, k], start.intercepts[k]) for k, o in enumerate(objectives)]
+    if first.n_outputs == 2:
+        halves = np.array([-0.5, 0.5])
+        return [first.join(start.weights * halves, start.intercepts * halves)]
+    return [first.join(start.weights, start.intercepts)]
 
 
 class _Side:
