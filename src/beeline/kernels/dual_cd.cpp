@@ -104,6 +104,14 @@ class DualSweeps {
     });
   }
 
+  // Σ |a_i| ‖x_i‖, or more.
+  double weighted_norm() const {
+    nb::gil_scoped_release release;
+    double sum = 0;
+    for (const RowState& row : rows_) sum += std::fabs(row.a) * std::sqrt(row.q);
+    return sum / std::sqrt(geometry_.inverse_strength);
+  }
+
   void copy_dual(Output out) const {
     std::fill(out.data(), out.data() + out.size(), 0.0);
     for (const RowState& row : rows_) out.data()[row.number] = row.a;
@@ -214,6 +222,7 @@ void bind_dual_cd(nb::module_& m) {
       .def("recentre", &DualSweeps::recentre)
       .def("revise", &DualSweeps::revise, "z"_a)
       .def("conjugate", &DualSweeps::conjugate)
+      .def("weighted_norm", &DualSweeps::weighted_norm)
       .def("copy_dual", &DualSweeps::copy_dual, "out"_a.noconvert())
       .def("set_centre", &DualSweeps::set_centre, "b"_a)
       .def_prop_ro("intercept", &DualSweeps::intercept)

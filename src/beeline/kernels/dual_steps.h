@@ -98,26 +98,27 @@ struct TubeDual {
 struct LogisticDual {
   static constexpr bool kShrinks = false;  // no variable ever reaches a bound
 
-  // Newton's method in the smaller of α and c − α, where the logarithm bends; the slopes at both ends are infinite, so
-  // the minimum lies inside.
+  // Newton's method in t = log(α/(c − α)), where the slope q(α(t) − α₀) + margin + t of the problem rises by 1 to
+  // 1 + qc/4 a unit: two steps are usually enough. α lies in (0, c), which brackets t.
   DualStep step(const DualRow& row, double z) const {
     const double c = row.cost, margin = row.y * z, alpha = std::clamp(row.y * row.a, 1e-300, c);
-    const double rest = std::max(c - alpha, 1e-300), slope = margin + std::log(alpha / rest);
-    // The same problem in s = c − α has the slope −margin: take the side whose minimum is at most c/2.
-    const bool flip = margin - row.q * (alpha - 0.5 * c) < 0;
-    const double start = flip ? rest : alpha, linear = flip ? -margin : margin;
-    double s = std::clamp(start, c * 1e-12, 0.5 * c);
+    const double start = std::log(alpha / std::max(c - alpha, 1e-300)), slope = margin + start;
+    double low = -margin - row.q * (c - alpha), high = -margin + row.q * alpha;
+    double t = std::clamp(start, low, high), sigma = sigmoid(t);
     for (int i = 0; i < 100; ++i) {
-      const double g = row.q * (s - start) + linear + std::log(s / (c - s));
-      double next = s - g / (row.q + c / (s * (c - s)));
-      if (next <= 0) next = 0.1 * s;
-      if (next >= c) next = 0.5 * (s + c);
-      const bool done = std::fabs(next - s) <= 1e-3 * std::fabs(s - start) || std::fabs(next - s) <= 1e-14 * s;
-      s = next;
-      if (done) break;
+      const double g = row.q * (c * sigma - alpha) + margin + t;
+      (g > 0 ? high : low) = t;
+      double next = t - g / (1 + row.q * c * sigma * (1 - sigma));
+      if (!(low <= next && next <= high)) next = 0.5 * (low + high);
+      const double moved = std::fabs(next - t);
+      t = next;
+      sigma = sigmoid(t);
+      if (moved <= 1e-3 * std::fabs(t - start) || moved <= 1e-14 * std::fabs(t)) break;
     }
-    return {row.y * (flip ? c - s : s), slope};
+    return {row.y * c * sigma, slope};
   }
+
+  static double sigmoid(double t) { return 1 / (1 + std::exp(-t)); }
 
   bool settled(const DualRow&, double, const ShrinkLimits&) const { return false; }
 

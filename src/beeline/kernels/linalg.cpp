@@ -63,10 +63,19 @@ bool solve_positive(Matrix a, Output b) {
   return true;
 }
 
+// a += part · (b − a).
+void blend(Output a, Vector b, double part) {
+  nb::gil_scoped_release release;
+  double* into = a.data();
+  const double* from = b.data();
+  for (std::size_t i = 0, n = a.size(); i < n; ++i) into[i] += part * (from[i] - into[i]);
+}
+
 }  // namespace
 
 void bind_linalg(nb::module_& m) {
   m.def("dot", [](Vector a, Vector b) { return dense_dot(a.data(), b.data(), a.size()); }, "a"_a, "b"_a);
+  m.def("blend", &blend, "a"_a.noconvert(), "b"_a, "part"_a);
   m.def("solve_positive", &solve_positive, "a"_a.noconvert(), "b"_a.noconvert());
 }
 

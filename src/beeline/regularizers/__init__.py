@@ -9,6 +9,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
+from beeline.kernels import dot
 
 __all__ = ["L1", "L2", "REGULARIZERS", "ElasticNet", "Regularizer", "get_regularizer"]
 
@@ -40,7 +41,7 @@ class Regularizer(ABC):
 
     def value(self, w: Floats) -> float:
         """Ω(w)."""
-        squares = float(np.vdot(w, w)) if self.l2 else 0.0
+        squares = dot(w, w) if self.l2 else 0.0
         return self.l1 * (float(np.abs(w).sum()) if self.l1 else 0.0) + 0.5 * self.l2 * squares
 
     def gradient(self, w: Floats) -> Floats:

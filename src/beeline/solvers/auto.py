@@ -104,11 +104,6 @@ class Relay(Solver):
         self.first, self.second, self.passes = first, second, passes
         self.name = first.name
 
-    def expect(self, n_problems: int) -> None:
-        """Tell both."""
-        self.first.expect(n_problems)
-        self.second.expect(n_problems)
-
     def refusal(self, objective: Objective) -> str | None:
         """What either needs."""
         return self.first.refusal(objective) or self.second.refusal(objective)

@@ -140,9 +140,6 @@ class Solver(ABC):
         """A solver with these settings; the seed matters only to one that takes rows in random order."""
         return cls(tol, max_passes)
 
-    def expect(self, n_problems: int) -> None:  # noqa: B027 — most solvers need not know
-        """Is told how many problems over the same rows are to come, before the first of them."""
-
     @abstractmethod
     def refusal(self, objective: Objective) -> str | None:
         """Why this solver cannot take the objective, or None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +12,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import ParameterError
-from beeline.kernels import DualSweeps, dot
+from beeline.kernels import DualSweeps, blend, dot
 from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.shuffled import ShuffledRows, fits_memory
@@ -58,7 +59,6 @@ class DualCD(Solver):
         self.seed = seed
         self._lock = threading.Lock()
         self._shuffled: tuple[Dataset, ShuffledRows] | None = None
-        self._many = False
 
     @classmethod
     def create(cls, tol: float, max_passes: float, seed: int) -> DualCD:
@@ -77,10 +77,6 @@ class DualCD(Solver):
             return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
         return None
 
-    def expect(self, n_problems: int) -> None:
-        """Many problems over the same rows make a copy of them worth while."""
-        self._many = n_problems > 3
-
     def rows(self, data: Dataset) -> ShuffledRows:
         """The shuffled rows; those of the last data set are kept, so that classes share them.
 
@@ -88,7 +84,7 @@ class DualCD(Solver):
         """
         with self._lock:
             if self._shuffled is None or self._shuffled[0] is not data:
-                rows = ShuffledRows.of(data, self.seed, many=self._many, rough=self.tol >= _ROUGH_TOL)
+                rows = ShuffledRows.of(data, self.seed, rough=self.tol >= _ROUGH_TOL)
                 self._shuffled = data, rows
             return self._shuffled[1]
 
@@ -111,7 +107,7 @@ class _Descent:
     """
 
     _LOOK_EVERY = 6.0  # a look when sweeps have taken so many times its work
-    _FIRST = 2  # sweeps before the first look
+    _FIRST_LOOK = 2.5  # the same, when it is hoped for the first time that the tolerance is reached
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
         self.rows, self.tol = rows, solver.tol
@@ -136,11 +132,12 @@ class _Descent:
             solver.seed,
         )
         self._measure(b)
-        self.average, self.intercepts, self.n_averaged = np.zeros_like(self.w), 0.0, 0
+        self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
         self.nnz = max(1, o.data.nnz)
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
         self.total = float(o.costs.sum()) if o.intercept == "free" else np.inf
-        self.n_sweeps = 0
+        self.dual = 0.0  # what it has grown by
+        self.patience = self._FIRST_LOOK
 
     def _measure(self, b: float) -> None:
         """Tell the kernel how the intercept enters."""
@@ -175,37 +172,43 @@ class _Descent:
         return scale * a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
 
     def sweep(self) -> bool:
-        """Sweep until a look is due; False when nothing moves any more."""
+        """Sweep until a look is due; False when nothing moves any more.
+
+        That is when sweeps have taken several times the work of a look, or sooner when the dual's growth says that
+        the tolerance may be reached: the gap is no smaller than what the dual will still grow by.
+        """
         look = self.nnz + 15.0 * self.objective.data.n_rows
-        first, work, total = self.n_sweeps, 0.0, 0.0
-        while self.n_sweeps < first + self._FIRST or (first and work < self._LOOK_EVERY * look):
+        work, total = 0.0, 0.0
+        while work < self._LOOK_EVERY * look:
             _, growth, entries = self.sweeps.sweep()
-            self.n_sweeps += 1
             self.passes += entries / self.nnz
-            spent = 2.0 * entries + 10.0 * self.sweeps.active + 2000.0
+            work += 2.0 * entries + 10.0 * self.sweeps.active + 2000.0
             total += growth
-            work += spent
+            self.dual += growth
             self._average()
             if self.objective.intercept == "free":
                 self.sweeps.recentre()
-            if growth <= 1e-4 * total and abs(self.sweeps.total) <= 1e-3 * self.total:
+            hopeful = growth <= self.tol * self.dual and work >= self.patience * look
+            if (hopeful or growth <= 1e-4 * total) and abs(self.sweeps.total) <= 1e-3 * self.total:
+                self.patience = min(2 * self.patience, self._LOOK_EVERY)  # hope was vain if there is a next time
                 break
         return total > 0 or abs(self.sweeps.total) > 1e-12 * self.total
 
     def _average(self) -> None:
         """Later sweeps weigh more: their numbers since the last look."""
         self.n_averaged += 1
-        weight, total = float(self.n_averaged), 0.5 * self.n_averaged * (self.n_averaged + 1)
-        w, b = self.w, self.sweeps.intercept
-        if self.objective.intercept == "free":
-            w = w - self.sweeps.total / self.modulus * self.rows.mean
-        self.average += weight / total * (w - self.average)
-        self.intercepts += weight / total * (b - self.intercepts)
+        part = 2 / (self.n_averaged + 1)
+        blend(self.average, self.w, part)
+        self.intercepts += part * (self.sweeps.intercept - self.intercepts)
+        self.totals += part * (self.sweeps.total - self.totals)
 
     def look(self) -> Point:
         """The best primal point so far; one pass."""
         o = self.objective
-        point = o.at(o.join(self.average, self.intercepts)).with_best_intercept(0.05 * self.tol)
+        w = self.average
+        if o.intercept == "free":
+            w = w - self.totals / self.modulus * self.rows.mean
+        point = o.at(o.join(w, self.intercepts)).with_best_intercept(0.05 * self.tol)
         self.n_averaged = 0
         if self.best is None and o.intercept == "free":
             self.sweeps.set_centre(float(point.theta[-1]))
@@ -217,20 +220,33 @@ class _Descent:
         return point
 
     def bound(self) -> float:
-        """The dual value at the present variables.
+        """The dual value at the present variables, a lower bound of J.
 
-        Where the constraint Σ a_i = 0 must be met first, or sweeps went over rounded values, Xᵀa is made anew: a pass.
+        Xᵀa is made anew, which takes a pass, where the constraint Σ a_i = 0 must be met first; and where sweeps went
+        over rounded values, when that alone keeps the gap above the tolerance.
         """
-        o, regularized = self.objective, self.objective.intercept == "regularized"
-        if o.intercept != "free" and self.rows.exact:
-            b = self.sweeps.intercept
-            return -0.5 * self.modulus * (dot(self.w, self.w) + b * b) - self.sweeps.conjugate()
+        o, best = self.objective, self.best
+        if o.intercept == "free" or best is None:
+            return self._exact_bound()
+        square, cost = dot(self.w, self.w), self.sweeps.conjugate()
+        likely = -0.5 * self.modulus * (square + self.sweeps.intercept**2) - cost
+        safe = likely - self.modulus * self._rounding * (math.sqrt(square) + 0.5 * self._rounding)
+        allowed = best.value - self.tol * abs(best.value)
+        return self._exact_bound() if safe < allowed <= likely else safe
+
+    @property
+    def _rounding(self) -> float:
+        """How far w may be from Xᵀa/λ: each row was rounded by 2⁻²⁴ of itself."""
+        return 0.0 if self.rows.exact else 2.0**-24 * self.sweeps.weighted_norm() / self.modulus
+
+    def _exact_bound(self) -> float:
+        o = self.objective
         a = np.empty(o.data.n_rows)
         self.sweeps.copy_dual(a)
         a = _balanced(a) if o.intercept == "free" else a
         w = self.rows.block.transposed(a)
         self.passes += 1
-        square = dot(w, w) + (float(a.sum()) ** 2 if regularized else 0.0)
+        square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
         return -square / (2 * self.modulus) - o.loss.dual_cost(a, o.labels, o.costs)
 
 

@@ -191,7 +191,6 @@ def train(
     """
     objectives = task.objectives()
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed)
-    chosen.expect(len(objectives))
     results = _Side(chosen, callback).solve(objectives, _starts(objectives, start))
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
     split = [o.split(result.theta) for o, result in zip(objectives, results, strict=True)]
