@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <tuple>
 #include <vector>
@@ -45,27 +46,31 @@ void scores(const Rows& rows, const double* w, std::size_t columns, double* out,
 }
 
 // Each part of the rows adds into a vector of `size` numbers; the vectors are added in order. Their number
-// depends only on the shape: at most 16, and so few that adding them up costs less than a quarter of the work, which is
-// `per_entry` multiplications an entry, and 64 MB of memory. add(i, sum) adds row i into `sum` and returns a number;
-// the numbers are summed too.
+// depends only on the shape: at most 16, and so few that making them and adding them up costs little against the work,
+// which is `per_entry` multiplications an entry, and 64 MB of memory. add(i, sum) adds row i into `sum` and returns a
+// number; the numbers are summed too. Vectors lie whole cache lines apart: threads that write to one line wait for each
+// other.
 template <class Rows, class Add>
 double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry, double* out, int threads, Add add) {
   std::fill(out, out + size, 0.0);
   if (size == 0) return 0;
-  const std::size_t affordable = std::min(rows.work() * per_entry / (4 * size) + 1, (std::size_t{8} << 20) / size + 1);
+  const std::size_t affordable = std::min(rows.work() * per_entry / (16 * size) + 1, (std::size_t{8} << 20) / size + 1);
   const Parts parts = cut(rows, per_entry, std::min<std::size_t>(16, affordable));
-  std::vector<std::vector<double>> sums(parts.count);
+  const std::size_t stride = (size + 15) / 8 * 8;
+  const std::unique_ptr<double[]> sums(parts.count > 1 ? new double[(parts.count - 1) * stride + 8] : nullptr);
   std::vector<double> totals(parts.count, 0.0);
   parallel_for(parts.count, [&](std::size_t part) {
-    if (part > 0) sums[part].assign(size, 0.0);
-    double* sum = part > 0 ? sums[part].data() : out;
-    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) totals[part] += add(i, sum);
+    double* sum = part > 0 ? sums.get() + 8 + (part - 1) * stride : out;
+    if (part > 0) std::fill(sum, sum + size, 0.0);
+    double total = 0;
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) total += add(i, sum);
+    totals[part] = total;
   }, threads);
   constexpr std::size_t kStretch = 1 << 13;
   parallel_for((size + kStretch - 1) / kStretch, [&](std::size_t stretch) {
     const std::size_t begin = stretch * kStretch, end = std::min(size, begin + kStretch);
     for (std::size_t part = 1; part < parts.count; ++part)
-      dense_axpy(1.0, sums[part].data() + begin, out + begin, end - begin);
+      dense_axpy(1.0, sums.get() + 8 + (part - 1) * stride + begin, out + begin, end - begin);
   }, threads);
   return std::accumulate(totals.begin(), totals.end(), 0.0);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, get_args
@@ -63,12 +64,12 @@ class Newton(Solver):
         """One Newton step at a time."""
         point, passes = objective.at(start).with_best_intercept(), float(start is not None)
         first = objective.at() if start is not None else point
-        scale = float(np.linalg.norm(first.gradient))
+        scale = math.sqrt(dot(first.gradient, first.gradient))
         while True:
             passes += 1
             yield Step(point.theta, point.value, point.bound, passes)
-            norm = float(np.linalg.norm(point.gradient))
-            direction, cost = self._direction(point, min(0.5, np.sqrt(norm / scale)) if scale else 0.5)
+            norm = math.sqrt(dot(point.gradient, point.gradient))
+            direction, cost = self._direction(point, min(0.5, math.sqrt(norm / scale)) if scale else 0.5)
             moved = _move(point, direction)
             passes += cost + 1
             if moved is None:

@@ -11,7 +11,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.kernels import RowArrays, pack_rows
+from beeline.kernels import RowArrays, dot, pack_rows
 
 __all__ = ["ShuffledRows", "fits_memory"]
 
@@ -79,7 +79,7 @@ class ShuffledRows:
     @cached_property
     def centred(self) -> tuple[Floats, Floats, float]:
         """‖x_i − μ‖², μᵀx_i and ‖μ‖²."""
-        means, square = self.block.scores(self.mean), float(self.mean @ self.mean)
+        means, square = self.block.scores(self.mean), dot(self.mean, self.mean)
         return np.maximum(self.norms - 2 * means + square, 0), means, square
 
 
