@@ -6,6 +6,8 @@ Exit codes: 0 done; 1 the data or the machine stood in the way; 2 the command wa
 
 from __future__ import annotations
 
+import sys
+
 __all__ = ["main"]
 
 
@@ -15,6 +17,9 @@ def main() -> None:
 
     # What a command does is guarded inside it, where --debug is known; here only start-up is left.
     try:
+        from beeline.cli.head_start import begin_reading
+
+        begin_reading(sys.argv[1:])
         from beeline.cli.app import app
 
         app(prog_name="beeline")

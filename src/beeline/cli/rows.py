@@ -16,6 +16,7 @@ from beeline.data.block import Block, concatenate
 from beeline.data.convert import convert, is_store, open_reader, open_store
 from beeline.data.dataset import ArrayDataset, Dataset
 from beeline.data.files import find_files
+from beeline.data.libsvm_ahead import drop_ahead
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
 from beeline.exceptions import ParameterError
@@ -53,9 +54,11 @@ def rows_to_learn(
         return
     options = ReadOptions(**reading)
     if _expected_bytes(paths) <= memory:
-        reader = open_reader(paths, options, progress)
-        yield reader.read()
+        data = open_reader(paths, options, progress).read()
+        drop_ahead()
+        yield data
         return
+    drop_ahead()
     scratch = output.parent / f".{output.name}.rows-{os.getpid()}"
     try:
         budget = min(memory, 512 << 20)

@@ -12,6 +12,7 @@ from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
 from beeline.data.files import SourceFile, total_size
 from beeline.data.labels import LabelSets
+from beeline.data.libsvm_ahead import CHUNK, Ahead, claim, more_room, room_within
 from beeline.data.libsvm_dialect import Problem, as_error, first_dialect, is_question
 from beeline.data.libsvm_feeds import open_feed
 from beeline.data.options import ReadOptions
@@ -23,7 +24,6 @@ from beeline.kernels import LibsvmOutcome, LibsvmParser
 
 __all__ = ["LibsvmReader"]
 
-_CHUNK = 256 << 10  # what a thread parses at a time: fits the second-level cache with what is made of it
 _STEP = 64 << 20  # what one call parses: between calls Ctrl-C is heard and progress told
 _LOOK = 64 << 10  # enough for a first row, nearly always
 _PIECE = 8 << 20  # of a decompressed file
@@ -55,7 +55,7 @@ class LibsvmReader(Reader):
         options: ReadOptions,
         progress: Progress | None = None,
         *,
-        chunk_bytes: int = _CHUNK,
+        chunk_bytes: int = CHUNK,
     ) -> None:
         super().__init__(progress)
         options.refuse({"label", "weight", "query", "ignore", "text", "delimiter", "missing"}, "LIBSVM text")
@@ -148,7 +148,7 @@ class LibsvmReader(Reader):
 
     def _raw_blocks(self, budget: int, stage: str) -> Iterator[Block]:
         parser = self._start(stage)
-        room = _room_within(parser, budget)
+        room = room_within(parser, budget)
         parser.reserve(*room, budget)
         for outcome in self._outcomes(parser, min(_STEP, max(budget, self._chunk_bytes)), _piece_within(budget)):
             if outcome.full and parser.used[0]:
@@ -161,18 +161,15 @@ class LibsvmReader(Reader):
 
     def _read_block(self) -> Block:
         parser = self._start("reading")
-        parser.reserve(*_room_within(parser, 4 * self._chunk_bytes))
-        for outcome in self._outcomes(parser, _STEP, _PIECE):
+        ahead = claim(self._files, self._dialect, self._options)
+        if ahead:
+            parser = ahead.parser
+        else:
+            parser.reserve(*room_within(parser, 4 * self._chunk_bytes))
+        for outcome in self._outcomes(parser, _STEP, _PIECE, ahead):
             if outcome.full:
-                parser.reserve(*self._more_room(parser, outcome))
+                parser.reserve(*more_room(parser, outcome, total_size(self._files), self._parsed))
         return self._take(parser)
-
-    def _more_room(self, parser: LibsvmParser, outcome: LibsvmOutcome) -> tuple[int, int, int]:
-        """Room for all rows, if the rest is like what was parsed; only what is used of it takes memory."""
-        total = total_size(self._files)
-        growth = 1.25 * total / self._parsed if total and self._parsed else 2.0
-        rows, entries, labels = (max(int(u * growth), 2 * w) for u, w in zip(parser.used, outcome.wanted, strict=True))
-        return rows, entries, labels
 
     def _start(self, stage: str) -> LibsvmParser:
         self.bad_lines = BadLines()
@@ -187,7 +184,7 @@ class LibsvmReader(Reader):
         for file in self._files:
             # All in one chunk, so that only what lies before the first problem becomes rows.
             parser = LibsvmParser(self._dialect.for_kernel(self._options), 1 << 30)
-            parser.reserve(*_room_within(parser, 64 * _LOOK))
+            parser.reserve(*room_within(parser, 64 * _LOOK))
             with closing(open_feed(file, _LOOK)) as feed:
                 while outcome := feed.parse(parser, _LOOK):
                     if parser.used[0]:
@@ -198,12 +195,18 @@ class LibsvmReader(Reader):
                         parser.reserve(*outcome.wanted)
         return False
 
-    def _outcomes(self, parser: LibsvmParser, step: int, piece: int) -> Iterator[LibsvmOutcome]:
-        """Parse all files step by step; what is left to the caller is to make room."""
+    def _outcomes(
+        self, parser: LibsvmParser, step: int, piece: int, ahead: Ahead | None = None
+    ) -> Iterator[LibsvmOutcome]:
+        """Parse all files step by step; what is left to the caller is to make room.
+
+        With a head start, its parser and its file; the first outcome is then what was parsed ahead.
+        """
         for file in self._files:
-            parser.line = 0
-            with closing(open_feed(file, piece)) as feed:
-                told, rows = 0, parser.used[0]
+            if ahead is None:
+                parser.line = 0
+            with closing(ahead or open_feed(file, piece)) as feed:
+                told, rows = 0, parser.used[0] if ahead is None else 0
                 while outcome := feed.parse(parser, step):
                     self._note_skipped(outcome, file)
                     self._check(outcome.problem, file, parser)

@@ -8,7 +8,7 @@ from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError, FormatError, ParameterError
 from beeline.kernels import LIBSVM_MOST_INDEX, LibsvmDialect
 
-__all__ = ["LONG_LINE", "Dialect", "Problem", "as_error", "first_dialect", "is_question"]
+__all__ = ["LONG_LINE", "Dialect", "Problem", "as_error", "first_dialect", "is_question", "kernel_settings"]
 
 # (flaw, line, column, text), as the kernel gives it; the numbers of the flaws are those of libsvm_line.h.
 Problem = tuple[int, int, int, bytes]
@@ -101,6 +101,11 @@ class Dialect:
     def with_single_labels(self) -> Dialect:
         """The dialect when no comma turned up: lines without a label are bad after all."""
         return replace(self, sets=False, sets_guessed=False, unlabelled=None, queries=None)
+
+
+def kernel_settings(dialect: Dialect, options: ReadOptions) -> tuple[object, ...]:
+    """All that decides what the kernel makes of a text."""
+    return replace(dialect, unlabelled=None), options.allow_nonfinite, options.skip_bad_lines, options.dtype
 
 
 def first_dialect(options: ReadOptions) -> Dialect:

@@ -1,0 +1,44 @@
+"""Reading that begins before the command line is understood: loading what understands it takes as long."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+__all__ = ["begin_reading"]
+
+_TARGETS = ("-o", "--output")
+
+
+def begin_reading(arguments: list[str]) -> None:
+    """Begin to parse the LIBSVM text that `train` is likely to read.
+
+    A guess from the bare arguments: right nearly always, and without consequences where it is wrong. What is wrong with
+    the file is for the command itself to find and say.
+    """
+    if arguments[:1] != ["train"] or {"-h", "--help"} & set(arguments):
+        return
+    from beeline.data.files import detect_format, find_files
+    from beeline.data.libsvm_ahead import start_ahead
+    from beeline.data.libsvm_dialect import first_dialect
+    from beeline.data.options import ReadOptions
+    from beeline.exceptions import BeelineError
+
+    path = _first_file(arguments[1:])
+    if path is None:
+        return
+    try:
+        (file,) = find_files(path)
+        if file.is_plain and detect_format(file) == "libsvm":
+            options = ReadOptions()
+            start_ahead(file, replace(first_dialect(options), queries=False), options)
+    except (BeelineError, OSError, MemoryError):
+        return
+
+
+def _first_file(arguments: list[str]) -> str | None:
+    """The first argument that names a file and not where to write."""
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if before not in _TARGETS and not argument.startswith("-") and os.path.isfile(argument):  # noqa: PTH113
+            return argument
+    return None
