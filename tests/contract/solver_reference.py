@@ -30,7 +30,46 @@ def optimum(name, X, y, c, *, epsilon=0.1, strength=1.0, l1=0.0, l2=1.0, interce
         penalised[d:] = 0
     if name in ("hinge", "epsilon_insensitive"):
         return _by_slacks(name, X, y, c, epsilon, strength * l2 * penalised)
+    if name == "softmax":
+        return _softmax(X, y.astype(int), c, strength * l2 * penalised)
     return _by_lbfgs(lambda z: _smooth(name, epsilon, z, y), X, c, strength * l1 * penalised, strength * l2 * penalised)
+
+
+def _softmax(X, y, c, l2):
+    """All classes in one vector, class after class, by Newton's method with the Hessian written out."""
+    p, k = X.shape[1], y.max() + 1
+    right = np.eye(k)[y]
+
+    def parts(v):
+        z = X @ v.reshape(k, p).T
+        top = z.max(axis=1, keepdims=True)
+        total = np.log(np.exp(z - top).sum(axis=1, keepdims=True)) + top
+        return z, total, np.exp(z - total)
+
+    def value(v):
+        z, total, _ = parts(v)
+        return float(c @ (total[:, 0] - z[np.arange(len(y)), y]) + 0.5 * np.tile(l2, k) @ v**2)
+
+    def gradient(v):
+        return ((parts(v)[2] - right) * c[:, None]).T.dot(X).ravel() + np.tile(l2, k) * v
+
+    def hessian(v):
+        probabilities = parts(v)[2]
+        blocks = [
+            [X.T @ ((c * (a * (i == j) - a * b))[:, None] * X) for j, b in enumerate(probabilities.T)]
+            for i, a in enumerate(probabilities.T)
+        ]
+        return np.block(blocks) + np.diag(np.tile(l2, k))
+
+    v = np.zeros(p * k)
+    for _ in range(100):  # Newton's method, halving steps; least squares, as a shift of all intercepts changes nothing
+        step = np.linalg.lstsq(hessian(v), -gradient(v), rcond=1e-12)[0]
+        while value(v + step) > value(v) and np.abs(step).max() > 1e-12:
+            step *= 0.5
+        if np.abs(step).max() <= 1e-12:
+            break
+        v = v + step
+    return value(v)
 
 
 def _by_lbfgs(loss, X, c, l1, l2):

@@ -23,8 +23,10 @@ from beeline.solvers.base import Status
 from beeline.solvers.newton import Newton
 
 TOL = 1e-6
+CLASSES = 4
 INTERCEPTS = ("free", "regularized", "none")
 NAMES = ("logistic", "hinge", "squared_hinge", "squared", "epsilon_insensitive", "squared_epsilon_insensitive")
+NAMES += ("softmax",)
 REGULARIZERS = (L2(), L1(), ElasticNet(0.4))
 
 
@@ -35,12 +37,15 @@ def problem(loss, regularizer=None, *, n=60, d=7, intercept="free", seed=0, layo
     X[1], X[2] = X[0], 0
     z = X @ random.normal(size=d) - 0.5 + 0.5 * random.normal(size=n)
     y = np.where(z > 0, 1.0, -1.0) if loss.labels == "binary" else z
+    if loss.labels == "classes":
+        y = (X @ random.normal(size=(d, CLASSES)) + random.gumbel(size=(n, CLASSES))).argmax(axis=1).astype(float)
     c = cost * random.uniform(0.5, 1.5, size=n)
     c[3:5] = 0
     if layout == "float32":
         X = X.astype(np.float32)
     rows = scipy.sparse.csr_array(X) if layout == "sparse" else X
-    return Objective(from_arrays(rows, y), y, c, loss, regularizer or L2(), strength, intercept)
+    outputs = CLASSES if loss.labels == "classes" else 1
+    return Objective(from_arrays(rows, y), y, c, loss, regularizer or L2(), strength, intercept, n_outputs=outputs)
 
 
 def reference(o):
@@ -236,11 +241,12 @@ def test_degenerate_data(solver, loss, regularizer):
     y = np.ones(4)
     for X in (np.zeros((4, 3)), np.ones((4, 1)), np.ones((4, 3)) * 1e-8):
         for intercept in INTERCEPTS:
-            o = Objective(from_arrays(X), y, np.ones(4), loss, regularizer, 1.0, intercept)
+            o = replace(problem(loss, regularizer, intercept=intercept), data=from_arrays(X), labels=y, costs=np.ones(4))
             result = solve(solver, o)
             assert np.isfinite(result.theta).all()
             assert result.objective <= o.at().value + 1e-12
-    o = Objective(from_arrays(np.eye(3)), np.ones(3), np.zeros(3), loss, regularizer, 1.0, "none")
+    o = problem(loss, regularizer, intercept="none")
+    o = replace(o, data=from_arrays(np.eye(3)), labels=np.ones(3), costs=np.zeros(3))
     assert solve(solver, o).objective == pytest.approx(0, abs=1e-12)
 
 

@@ -39,7 +39,7 @@ def matrices(draw):
 
 
 @pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
-@given(matrices(), st.sampled_from([1, 3, 9]))
+@given(matrices(), st.sampled_from([1, 3, 9, 31, 48]))
 def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes):
     X, rng = matrix
     block = make_block(X, layout, value, position, index)
@@ -48,10 +48,40 @@ def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes)
         w, u = rng.normal(size=(d, *columns)), rng.normal(size=(n, *columns))
         np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(block.transposed(u), X.T @ u, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(block.gram_diagonal(u**2), (X**2).T @ u**2, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(block.squared_norms(), (X**2).sum(axis=1), rtol=1e-12)
     assert block.nnz == (n * d if layout == "dense" else np.count_nonzero(X))
     np.testing.assert_array_equal(block.to_dense(), X)
     np.testing.assert_array_equal(block.to_scipy().toarray(), X)
+
+
+@pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
+@given(matrices(), st.sampled_from([2, 5, 21]))
+def test_curved_products_agree_with_numpy(layout, value, position, index, matrix, classes):
+    X, rng = matrix
+    block = make_block(X, layout, value, position, index)
+    h, v, shift = rng.random((len(X), classes)), rng.normal(size=(X.shape[1], classes)), rng.normal(size=classes)
+    h[rng.random(len(X)) < 0.2] = 0  # rows of no cost
+    z = X @ v + shift
+    share = h / np.maximum(h.sum(axis=1, keepdims=True), 1e-300)
+    u = h * (z - (share * z).sum(axis=1, keepdims=True))
+    product, total = block.curved_products(h, v, shift)
+    np.testing.assert_allclose(product, X.T @ u, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(total, u.sum(axis=0), rtol=1e-11, atol=1e-11)
+    first = block.curved_product(h[:, 0], v[:, 0], shift[0])
+    np.testing.assert_allclose(first[0], X.T @ (h[:, 0] * z[:, 0]), rtol=1e-11, atol=1e-11)
+
+
+def test_matrix_products_have_the_same_bits_for_any_threads():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 90)) * (rng.random((3000, 90)) < 0.3)
+    h, v = rng.random((3000, 11)), rng.normal(size=(90, 11))
+    for block in (Block(X, 90), make_block(X, "sparse", np.float32, np.int64, np.int32)):
+        found = {
+            (block.transposed(h, threads=t).tobytes(), block.curved_products(h, v, v[0], threads=t)[0].tobytes())
+            for t in (1, 2, 4)
+        }
+        assert len(found) == 1
 
 
 @pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
