@@ -28,13 +28,15 @@ from beeline.data.block import Block
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
-from beeline.kernels import dot, solve_positive
+from beeline.kernels import add_scaled, dot, solve_positive
 from beeline.losses import RowLoss, VectorLoss
 from beeline.regularizers import Regularizer
 
 __all__ = ["Intercept", "Line", "Objective", "Point", "best_intercepts"]
 
 Intercept = Literal["free", "regularized", "none"]
+
+_NOTHING = 1e-15  # what rounding may do to J, relatively
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +136,10 @@ class Objective:
         """θ from (w, b)."""
         return np.append(w, b) if self.has_intercept else w.ravel()
 
+    def flat(self, matrix: Floats) -> Floats:
+        """θ as a view of a matrix of K columns with the intercepts in the last row."""
+        return (matrix if self.has_intercept else matrix[:-1]).ravel()
+
     def dual_value(self, point: Point) -> float:
         """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
 
@@ -210,14 +216,16 @@ class Point:
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
         o = self.objective
-        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), u.sum(axis=0)), o.shards, self.slopes))
+        if o.n_outputs > 1:
+            return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
+        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
 
     @cached_property
     def gradient(self) -> Floats:
         """∂J(θ); one pass."""
         o = self.objective
         gradient = self.loss_gradient.copy()
-        gradient[: o.n_regularized] += o.strength * o.regularizer.gradient(self.theta[: o.n_regularized])
+        add_scaled(o.strength, o.regularizer.gradient(self.theta[: o.n_regularized]), gradient[: o.n_regularized])
         return gradient
 
     def hessian_product(self, v: Floats) -> Floats:
@@ -225,11 +233,11 @@ class Point:
         o = self.objective
         w, b = o.split(v)
         if o.n_outputs > 1:
-            parts = o.engine.sum(lambda s, h: s.block.curved_products(h, w, b), o.shards, self.curvatures)
+            product = o.flat(*o.engine.sum(lambda s, h: (s.curved_products(h, w, b),), o.shards, self.curvatures))
         else:
             parts = o.engine.sum(lambda s, h: s.block.curved_product(h, w, float(b)), o.shards, self.curvatures)
-        product = o.join(*parts)
-        product[: o.n_regularized] += o.strength * o.regularizer.l2 * v[: o.n_regularized]
+            product = o.join(*parts)
+        add_scaled(o.strength * o.regularizer.l2, v[: o.n_regularized], product[: o.n_regularized])
         return product
 
     def hessian(self, least: float = 0.0) -> Floats:
@@ -254,8 +262,13 @@ class Point:
     def hessian_diagonal(self) -> Floats:
         """The diagonal of ∂²J(θ); one pass."""
         o = self.objective
-        diagonals = [_diagonal(h) for h in self.curvatures]
-        diagonal = o.join(*o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), h.sum(axis=0)), o.shards, diagonals))
+        if o.n_outputs > 1:
+            each = [_diagonal(h) for h in self.curvatures]
+            diagonal = o.flat(*o.engine.sum(lambda s, h: (s.gram_diagonal(h),), o.shards, each))
+        else:
+            diagonal = o.join(
+                *o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, self.curvatures)
+            )
         diagonal[: o.n_regularized] += o.strength * o.regularizer.l2
         return diagonal
 
@@ -396,9 +409,7 @@ class Line:
 
 
 def _diagonal(h: Floats) -> Floats:
-    """The diagonal of each row's Hessian from the loss's curvature: diag(h) − hhᵀ/Σh for several outputs."""
-    if h.ndim == 1:
-        return h
+    """The diagonals of the Hessians diag(h) − hhᵀ/Σh of all rows."""
     totals = h.sum(axis=1, keepdims=True)
     diagonal: Floats = h - h * np.divide(h, totals, out=np.zeros_like(h), where=totals > 0)
     return diagonal
@@ -407,27 +418,25 @@ def _diagonal(h: Floats) -> Floats:
 def best_intercepts(point: Point) -> Point:
     """The same weights with the best free intercepts of a smooth loss of K scores; no pass over the data.
 
-    Newton's method on ∂J/∂b, as far as double precision goes; steps are halved while they make J larger. The Hessian
-    costs n·K²/2 steps and changes little on the way: it is made anew only when its last step helped little. It does not
-    see a shift of all intercepts at once, which changes no probability: they keep their sum.
+    Newton's method until the next step would lower J by nothing that double precision can tell; steps are halved while
+    they raise J. The Hessian costs n·K²/2 steps and changes little on the way: it is made anew only when its last step
+    helped little. It does not see a shift of all intercepts at once, which changes no loss: they keep their sum.
     """
     hessian, before = None, np.inf
     for _ in range(100):
         slope = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
         size = float(np.abs(slope).max())
-        if size <= 1e-12 * sum(float(np.abs(u).sum()) for u in point.slopes):
-            break
         if hessian is None or size > 0.1 * before:
             hessian = _intercept_hessian(point)
         step = -slope
         if not solve_positive(hessian.copy(), step):  # no curvature at all: scores that are far apart
-            step = -slope / size
+            step = -slope / (size or 1.0)
+        if dot(-slope, step) <= _NOTHING * point.loss:
+            break
         moved = point.shifted(step)
-        while moved.value > point.value and np.abs(step).max() > 1e-15:
+        while moved.loss > point.loss * (1 + _NOTHING) and np.abs(step).max() > _NOTHING:
             step *= 0.5
             moved = point.shifted(step)
-        if moved.value > point.value or np.array_equal(moved.theta, point.theta):
-            break
         point, before = moved, size
     return point
 

@@ -106,10 +106,13 @@ class Block:
     def _arrays(self) -> RowArrays:
         return RowArrays(self.values, self.indptr, self.indices, self.n_features)
 
-    def scores(self, w: AnyArray, *, threads: int = 0) -> Floats:
-        """The scores z = Xw; one column a class when w has shape (n_features, classes)."""
+    def scores(self, w: AnyArray, *, out: Floats | None = None, threads: int = 0) -> Floats:
+        """The scores z = Xw; one column a class when w has shape (n_features, classes).
+
+        They are written to `out` where it is given: a C-contiguous array of their shape.
+        """
         w = self._vector(w, self.n_features, "w")
-        z = np.empty((self.n_rows, *w.shape[1:]))
+        z = np.empty((self.n_rows, *w.shape[1:])) if out is None else out
         self._arrays.scores(w, z, threads)
         return z
 
@@ -127,8 +130,8 @@ class Block:
         total = self._arrays.curved_product(h, v, shift, out, threads)
         return out, total
 
-    def curved_products(self, h: Floats, v: Floats, shift: Floats, *, threads: int = 0) -> tuple[Floats, Floats]:
-        """XᵀU in one pass over the rows, and the sums of U's columns.
+    def curved_products(self, h: Floats, v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
+        """XᵀU in one pass over the rows, and below it, as a row more, the sums of U's columns.
 
         Row i of U is (diag(h_i) − h_i h_iᵀ/Σ_k h_ik)(vᵀx_i + shift); h has shape (n_rows, classes), v (n_features,
         classes).
@@ -139,7 +142,7 @@ class Block:
             raise DataError(f"{h.shape[1]} columns of h do not match {v.shape[1]} of v")
         out = np.empty((self.n_features + 1, v.shape[1]))
         self._arrays.curved_products(h, v, shift, out, threads)
-        return out[:-1], out[-1]
+        return out
 
     def gram_diagonal(self, h: Floats, *, threads: int = 0) -> Floats:
         """The diagonal of Xᵀ diag(h) X; one column for each of h's when h has shape (n_rows, classes)."""
@@ -230,6 +233,11 @@ class Block:
             weights=None if self.weights is None else self.weights[picked],
             queries=None if self.queries is None else self.queries[picked],
         )
+
+    def flipped(self) -> Block:
+        """The transposed matrix as a copy: row j holds what feature j is in each row."""
+        flipped = self.to_scipy().tocsc()
+        return Block(flipped.data, self.n_rows, flipped.indptr, flipped.indices)
 
     def columns(self) -> Columns:
         """The same entries feature by feature, as a copy."""

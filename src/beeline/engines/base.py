@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
+from beeline._types import Floats
 from beeline.data.block import Block
-from beeline.data.dataset import Dataset
+from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.kernels import curve_rows
 
 __all__ = ["Engine", "Shard"]
 
 Result = TypeVar("Result")
+
+_RARE = 100  # entries of a feature
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,46 @@ class Shard:
     def rows(self) -> slice:
         """Their place among all rows."""
         return slice(self.start, self.stop)
+
+    # Products with the columns of several outputs. They come with a row more than there are features: what a feature
+    # that is 1 in every row would get, as an intercept needs.
+
+    def transposed(self, u: Floats) -> Floats:
+        """Xᵀu, and below it the sums of u's columns."""
+        out = np.empty((self.data.n_features + 1, u.shape[1]))
+        if self._flipped is None:
+            out[:-1] = self.block.transposed(u)
+        else:
+            self._flipped.scores(u, out=out[:-1])
+        out[-1] = u.sum(axis=0)
+        return out
+
+    def curved_products(self, h: Floats, v: Floats, shift: Floats) -> Floats:
+        """As `Block.curved_products`."""
+        if self._flipped is None:
+            return self.block.curved_products(h, v, shift)
+        u = self.block.scores(v)
+        curve_rows(h, np.ascontiguousarray(shift), u)
+        return self.transposed(u)
+
+    def gram_diagonal(self, h: Floats) -> Floats:
+        """The diagonal of Xᵀ diag(h) X for every column of h, and below it the sums of the columns."""
+        if self._flipped is None:
+            return np.vstack([self.block.gram_diagonal(h), h.sum(axis=0)])
+        squared = replace(self._flipped, values=self._flipped.values.astype(np.float64) ** 2)
+        return np.vstack([squared.scores(h), h.sum(axis=0)])
+
+    @cached_property
+    def _flipped(self) -> Block | None:
+        """The transposed matrix, where a product feature by feature is worth the copy.
+
+        Threads that take rows each need a sum of all features of their own. Where features are rare, adding those up
+        costs more than the product.
+        """
+        if not isinstance(self.data, ArrayDataset):
+            return None
+        block = self.block
+        return block.flipped() if block.is_sparse and block.nnz < _RARE * block.n_features else None
 
 
 class Engine(ABC):

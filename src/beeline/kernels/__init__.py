@@ -20,6 +20,7 @@ from beeline.kernels._kernels import (
     LibsvmOutcome,
     LibsvmParser,
     RowArrays,
+    add_scaled,
     add_statistics,
     assemble_dense,
     assemble_sparse,
@@ -28,6 +29,7 @@ from beeline.kernels._kernels import (
     conjugate_sum,
     count_entries,
     count_kept,
+    curve_rows,
     descend_gram,
     dot,
     keep_features,
@@ -39,6 +41,8 @@ from beeline.kernels._kernels import (
     scale_features,
     scale_to_unit_norm,
     solve_positive,
+    step_gradients,
+    turn_gradients,
 )
 
 __all__ = [
@@ -51,6 +55,7 @@ __all__ = [
     "LibsvmOutcome",
     "LibsvmParser",
     "RowArrays",
+    "add_scaled",
     "add_statistics",
     "assemble_dense",
     "assemble_sparse",
@@ -59,6 +64,7 @@ __all__ = [
     "conjugate_sum",
     "count_entries",
     "count_kept",
+    "curve_rows",
     "descend_gram",
     "dot",
     "keep_features",
@@ -72,6 +78,8 @@ __all__ = [
     "scale_to_unit_norm",
     "set_num_threads",
     "solve_positive",
+    "step_gradients",
+    "turn_gradients",
 ]
 
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
+#include <vector>
 
 #include "simd.h"
 #include "threads.h"
@@ -71,10 +73,63 @@ void blend(Output a, Vector b, double part) {
   for (std::size_t i = 0, n = a.size(); i < n; ++i) into[i] += part * (from[i] - into[i]);
 }
 
+// Vectors are cut into stretches of fixed length, which threads share, and sums are added in the order of the stretches.
+constexpr std::size_t kStretch = 1 << 14;
+
+template <class Task>
+void each_stretch(std::size_t n, Task task) {
+  parallel_for((n + kStretch - 1) / kStretch, [&](std::size_t part) {
+    task(part * kStretch, std::min(kStretch, n - part * kStretch));
+  });
+}
+
+template <class Part>
+double sum_of_stretches(std::size_t n, Part part) {
+  std::vector<double> sums((n + kStretch - 1) / kStretch);
+  each_stretch(n, [&](std::size_t begin, std::size_t count) { sums[begin / kStretch] = part(begin, count); });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+double dot(Vector a, Vector b) {
+  nb::gil_scoped_release release;
+  return sum_of_stretches(a.size(), [&](std::size_t begin, std::size_t count) {
+    return dense_dot(a.data() + begin, b.data() + begin, count);
+  });
+}
+
+// out += scale · a.
+void add_scaled(double scale, Vector a, Output out) {
+  nb::gil_scoped_release release;
+  each_stretch(a.size(), [&](std::size_t begin, std::size_t count) {
+    dense_axpy(scale, a.data() + begin, out.data() + begin, count);
+  });
+}
+
+// The vectors of conjugate gradients after a step along p, with q = Ap: s += αp and r −= αq; returns rᵀM⁻¹r, M diagonal.
+double step_gradients(double alpha, Vector p, Vector q, Vector inverse, Output s, Output r) {
+  nb::gil_scoped_release release;
+  return sum_of_stretches(p.size(), [&](std::size_t begin, std::size_t count) {
+    dense_axpy(alpha, p.data() + begin, s.data() + begin, count);
+    dense_axpy(-alpha, q.data() + begin, r.data() + begin, count);
+    return dense_weighted_norm(inverse.data() + begin, r.data() + begin, count);
+  });
+}
+
+// The next direction of conjugate gradients: p = M⁻¹r + βp.
+void turn_gradients(double beta, Vector inverse, Vector r, Output p) {
+  nb::gil_scoped_release release;
+  each_stretch(r.size(), [&](std::size_t begin, std::size_t count) {
+    dense_turn(beta, inverse.data() + begin, r.data() + begin, p.data() + begin, count);
+  });
+}
+
 }  // namespace
 
 void bind_linalg(nb::module_& m) {
-  m.def("dot", [](Vector a, Vector b) { return dense_dot(a.data(), b.data(), a.size()); }, "a"_a, "b"_a);
+  m.def("dot", &dot, "a"_a, "b"_a);
+  m.def("add_scaled", &add_scaled, "scale"_a, "a"_a, "out"_a.noconvert());
+  m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
+  m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());
   m.def("blend", &blend, "a"_a.noconvert(), "b"_a, "part"_a);
   m.def("solve_positive", &solve_positive, "a"_a.noconvert(), "b"_a.noconvert());
 }

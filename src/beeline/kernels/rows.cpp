@@ -99,6 +99,28 @@ double curved_product(const Rows& rows, const double* h, const double* v, double
   });
 }
 
+// u becomes (diag(h) − hhᵀ/Σh)(u + shift), the curvature of a softmax; false where h is zero.
+bool curve(const double* h, const double* shift, std::size_t columns, double* u) {
+  double total = 0, mean = 0;
+  for (std::size_t k = 0; k < columns; ++k) {
+    u[k] += shift[k];
+    total += h[k];
+    mean += h[k] * u[k];
+  }
+  if (total > 0) mean /= total;
+  for (std::size_t k = 0; k < columns; ++k) u[k] = h[k] * (u[k] - mean);
+  return total > 0;
+}
+
+// The same for many rows whose scores are known.
+void curve_rows(const double* h, const double* shift, std::size_t n, std::size_t columns, double* u, int threads) {
+  constexpr std::size_t kRowsPerTask = 1 << 10;
+  parallel_for((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
+    for (std::size_t i = task * kRowsPerTask, end = std::min(n, i + kRowsPerTask); i < end; ++i)
+      curve(h + i * columns, shift, columns, u + i * columns);
+  }, threads);
+}
+
 // The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift) adds x_i uᵀ, and u itself after the
 // last feature. `out` has a row more than there are features.
 template <class Rows>
@@ -109,20 +131,9 @@ void curved_products(const Rows& rows, const double* h, const double* v, const d
     thread_local std::vector<double> room;
     room.resize(columns);
     double* u = room.data();
-    const double* weight = h + i * columns;
     rows.dots(i, v, columns, u);
-    double total = 0, mean = 0;
-    for (std::size_t k = 0; k < columns; ++k) {
-      u[k] += shift[k];
-      total += weight[k];
-      mean += weight[k] * u[k];
-    }
-    if (total == 0) return 0.0;
-    mean /= total;
-    for (std::size_t k = 0; k < columns; ++k) {
-      u[k] = weight[k] * (u[k] - mean);
-      sum[size + k] += u[k];
-    }
+    if (!curve(h + i * columns, shift, columns, u)) return 0.0;
+    for (std::size_t k = 0; k < columns; ++k) sum[size + k] += u[k];
     rows.axpys(i, u, columns, sum);
     return 0.0;
   });
@@ -318,6 +329,10 @@ void bind_rows(nb::module_& m) {
   },
            "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(),
            "threads"_a = 0);
+  m.def("curve_rows", [](Vector h, Vector shift, Output u, int threads) {
+    nb::gil_scoped_release release;
+    curve_rows(h.data(), shift.data(), u.shape(0), shift.size(), u.data(), threads);
+  }, "h"_a, "shift"_a, "u"_a.noconvert(), "threads"_a = 0);
 }
 
 }  // namespace beeline

@@ -39,4 +39,16 @@ BEELINE_CLONES void dense_axpy(double scale, const double* a, const double* h, d
   axpy(scale, a, h, out, n);
 }
 
+BEELINE_CLONES double dense_weighted_norm(const double* h, const double* a, std::size_t n) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t j = 0; j < n; ++j) sum += h[j] * a[j] * a[j];
+  return sum;
+}
+
+BEELINE_CLONES void dense_turn(double scale, const double* h, const double* a, double* out, std::size_t n) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) out[j] = h[j] * a[j] + scale * out[j];
+}
+
 }  // namespace beeline

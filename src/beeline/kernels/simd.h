@@ -23,5 +23,9 @@ void dense_axpy(double scale, const double* a, double* out, std::size_t n);
 // out_j += scale · h_j · a_j.
 void dense_axpy(double scale, const float* a, const double* h, double* out, std::size_t n);
 void dense_axpy(double scale, const double* a, const double* h, double* out, std::size_t n);
+// Σ h_j a_j².
+double dense_weighted_norm(const double* h, const double* a, std::size_t n);
+// out_j = h_j · a_j + scale · out_j.
+void dense_turn(double scale, const double* h, const double* a, double* out, std::size_t n);
 
 }  // namespace beeline

@@ -11,7 +11,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.kernels import dot, solve_positive
+from beeline.kernels import dot, solve_positive, step_gradients, turn_gradients
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.base import Solver, Step
 
@@ -195,18 +195,14 @@ def conjugate_gradients(point: Point, accuracy: float, most: int = 250) -> tuple
     """(s with ∂²J s ≈ −∂J, passes); stops at a relative residual in the preconditioner's norm."""
     inverse = 1 / (0.99 * point.objective.strength + 0.01 * point.hessian_diagonal())
     r = -point.gradient
-    s, preconditioned = np.zeros_like(r), inverse * r
-    p, rho = preconditioned.copy(), dot(r, preconditioned)
+    s, p = np.zeros_like(r), inverse * r
+    rho = dot(r, p)
     stop, steps = accuracy**2 * rho, 0
     while steps < most and rho > stop:
         q = point.hessian_product(p)
         steps += 1
-        alpha = rho / dot(p, q)
-        s += alpha * p
-        r -= alpha * q
-        preconditioned = inverse * r
-        rho, previous = dot(r, preconditioned), rho
-        p = preconditioned + (rho / previous) * p
+        rho, previous = step_gradients(rho / dot(p, q), p, q, inverse, s, r), rho
+        turn_gradients(rho / previous, inverse, r, p)
     return s, steps + 1
 
 
