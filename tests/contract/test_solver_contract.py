@@ -241,7 +241,8 @@ def test_degenerate_data(solver, loss, regularizer):
     y = np.ones(4)
     for X in (np.zeros((4, 3)), np.ones((4, 1)), np.ones((4, 3)) * 1e-8):
         for intercept in INTERCEPTS:
-            o = replace(problem(loss, regularizer, intercept=intercept), data=from_arrays(X), labels=y, costs=np.ones(4))
+            o = problem(loss, regularizer, intercept=intercept)
+            o = replace(o, data=from_arrays(X), labels=y, costs=np.ones(4))
             result = solve(solver, o)
             assert np.isfinite(result.theta).all()
             assert result.objective <= o.at().value + 1e-12
