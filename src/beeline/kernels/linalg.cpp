@@ -73,14 +73,14 @@ void blend(Output a, Vector b, double part) {
   for (std::size_t i = 0, n = a.size(); i < n; ++i) into[i] += part * (from[i] - into[i]);
 }
 
-// Vectors are cut into stretches of fixed length, which threads share, and sums are added in the order of the stretches.
+// Vectors are cut into stretches of fixed length, which threads share, and sums are added in the order of the
+// stretches.
 constexpr std::size_t kStretch = 1 << 14;
 
 template <class Task>
 void each_stretch(std::size_t n, Task task) {
-  parallel_for((n + kStretch - 1) / kStretch, [&](std::size_t part) {
-    task(part * kStretch, std::min(kStretch, n - part * kStretch));
-  });
+  parallel_for((n + kStretch - 1) / kStretch,
+               [&](std::size_t part) { task(part * kStretch, std::min(kStretch, n - part * kStretch)); });
 }
 
 template <class Part>
@@ -105,7 +105,8 @@ void add_scaled(double scale, Vector a, Output out) {
   });
 }
 
-// The vectors of conjugate gradients after a step along p, with q = Ap: s += αp and r −= αq; returns rᵀM⁻¹r, M diagonal.
+// The vectors of conjugate gradients after a step along p, with q = Ap: s += αp and r −= αq; returns rᵀM⁻¹r, M
+// diagonal.
 double step_gradients(double alpha, Vector p, Vector q, Vector inverse, Output s, Output r) {
   nb::gil_scoped_release release;
   return sum_of_stretches(p.size(), [&](std::size_t begin, std::size_t count) {
