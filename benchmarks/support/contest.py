@@ -8,10 +8,11 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from support import sets
 from support.peers import Peer
-from support.problems import Fit, Problem
+from support.problems import Fit, Problem, Seconds
 
 __all__ = ["TARGETS", "Measure", "Repeats", "contest"]
 
@@ -36,10 +37,10 @@ class Repeats:
     most: int = 25
     patience: float = 40.0
 
-    def number(self, pair: float) -> int:
-        """Repeats of a pair of runs that takes so long."""
-        least = self.least if pair * self.least <= self.patience else 1
-        return max(least, min(self.most, int(self.seconds / max(pair, 1e-9))))
+    def number(self, once: float) -> int:
+        """Repeats of runs that take so long together."""
+        least = self.least if once * self.least <= self.patience else 1
+        return max(least, min(self.most, int(self.seconds / max(once, 1e-9))))
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,12 @@ class Measure:
         What was run.
     ours, theirs
         Seconds.
-    our_tol, their_tol
-        The tolerances that just reached the target.
+    tols
+        The tolerances that just reached the target: ours, theirs.
     distance
         How far the target is above the optimum, relatively.
+    solver
+        Which of ours it was.
     note
         What else is to be said.
     """
@@ -63,10 +66,9 @@ class Measure:
     set: str
     peer: str
     target: str
-    ours: float
-    theirs: float
-    our_tol: float
-    their_tol: float
+    ours: Seconds
+    theirs: Seconds
+    tols: tuple[float, float]
     distance: float
     solver: str
     note: str = ""
@@ -74,7 +76,7 @@ class Measure:
     @property
     def ratio(self) -> float:
         """Our time against theirs."""
-        return self.ours / self.theirs
+        return self.ours.wall / self.theirs.wall
 
 
 @dataclass
@@ -89,7 +91,7 @@ class _Ladder:
         """J, the seconds that it took, and whether an iteration limit ended it."""
         if k not in self.values:
             found = self.fit(rung(k))
-            self.values[k] = self.problem.value(found), found.seconds, found.capped
+            self.values[k] = self.problem.value(found), found.seconds.wall, found.capped
         return self.values[k]
 
     def loosest(self, target: float, start: int) -> int | None:
@@ -126,55 +128,78 @@ class _PeerLadder(_Ladder):
         return self.values[k]
 
 
-def contest(problem: Problem, peer: Peer, repeats: Repeats, targets: tuple[str, ...] = TARGETS) -> list[Measure]:
+def contest(problem: Problem, peer: Peer, repeats: Repeats) -> list[Measure]:
     """One measure a target."""
     theirs = _PeerLadder(problem, peer)
     ours = _Ladder(problem, problem.beeline)
-    return [_measure(problem, peer, (ours, theirs), target, repeats) for target in targets]
+    pairs = [_default(problem, peer, theirs), _distance(problem, peer, theirs)]
+    rungs = [_our_rung(problem, peer, ours, pair.value) for pair in pairs]
+    runs = {("ours", k): lambda k=k: problem.beeline(rung(k)) for k in rungs}
+    runs |= {("theirs", *pair.run[:2]): lambda pair=pair: pair.run[2](rung(pair.run[1])) for pair in pairs}
+    taken = _interleaved(runs, repeats)
+    solver = problem.last.results[0].solver
+    return [
+        Measure(
+            problem.set,
+            peer.name,
+            target,
+            taken["ours", k],
+            taken["theirs", *pair.run[:2]],
+            (rung(k), rung(pair.run[1])),
+            pair.value / problem.optimum - 1,
+            solver,
+            pair.note,
+        )
+        for target, k, pair in zip(TARGETS, rungs, pairs, strict=True)
+    ]
 
 
-def _measure(problem: Problem, peer: Peer, ladders: tuple[_Ladder, _Ladder], target: str, repeats: Repeats) -> Measure:
-    ours, theirs = ladders
-    optimum = problem.optimum
-    at_default, fit, note = round(-2 * math.log10(peer.tol)), theirs.fit, ""
-    if target == "default":
-        their_k = at_default
-        if peer.at_default:
-            fit = peer.at_default(problem)
-            value = problem.value(fit(peer.tol))
-        else:
-            value, _, capped = theirs.at(at_default)
-            note = "ended by its iteration limit" if capped else ""
-    else:
-        value = optimum * (1 + DISTANCE)
-        found = theirs.loosest(value, at_default)
-        their_k = found if found is not None else min(theirs.values, key=lambda k: theirs.values[k])
-        if found is None:
-            value = theirs.at(their_k)[0]
-            note = f"cannot reach {DISTANCE:g}, compared at its best"
-    distance = value / optimum - 1
+class _Target(NamedTuple):
+    """An objective to reach, and the peer's run that reaches it: its kind, rung and function."""
+
+    value: float
+    run: tuple[str, int, Callable[[float], Fit]]
+    note: str = ""
+
+
+def _default(problem: Problem, peer: Peer, ladder: _Ladder) -> _Target:
+    k = round(-2 * math.log10(peer.tol))
+    if peer.at_default:
+        fit = peer.at_default(problem)
+        return _Target(problem.value(fit(peer.tol)), ("default", k, fit))
+    value, _, capped = ladder.at(k)
+    return _Target(value, ("ladder", k, ladder.fit), "ended by its iteration limit" if capped else "")
+
+
+def _distance(problem: Problem, peer: Peer, ladder: _Ladder) -> _Target:
+    value = problem.optimum * (1 + DISTANCE)
+    k = ladder.loosest(value, round(-2 * math.log10(peer.tol)))
+    if k is not None:
+        return _Target(value, ("ladder", k, ladder.fit))
+    k = min(ladder.values, key=lambda k: ladder.values[k][0])
+    return _Target(ladder.at(k)[0], ("ladder", k, ladder.fit), f"cannot reach {DISTANCE:g}, compared at its best")
+
+
+def _our_rung(problem: Problem, peer: Peer, ladder: _Ladder, value: float) -> int:
+    distance = value / problem.optimum - 1
     if distance < -problem.gap - _SAME:
         raise AssertionError(f"{peer.name} is below the optimum of {problem.key} by {-distance:.1e}")
     # A certified gap of the target's distance is always enough; most often less is.
-    our_k = ours.loosest(value * (1 + _SAME), min(_TIGHTEST, math.ceil(-2 * math.log10(max(distance, _SAME)))))
-    if our_k is None:
-        return Measure(
-            problem.set, peer.name, target, math.inf, 1.0, 0.0, rung(their_k), distance, "", "beeline cannot"
-        )
-    medians = _interleaved(lambda: problem.beeline(rung(our_k)), lambda: fit(rung(their_k)), repeats)
-    solver = problem.last.results[0].solver
-    return Measure(
-        problem.set, peer.name, target, *medians, rung(our_k), rung(their_k), distance, solver, note
-    )  # fmt: skip
+    start = min(_TIGHTEST, math.ceil(-2 * math.log10(max(distance, _SAME))))
+    k = ladder.loosest(value * (1 + _SAME), start)
+    if k is None:
+        raise AssertionError(f"beeline does not get within {distance:.1e} of the optimum of {problem.key}")
+    return k
 
 
-def _interleaved(ours: Callable[[], Fit], theirs: Callable[[], Fit], repeats: Repeats) -> tuple[float, float]:
-    """Median seconds of both, taken in turn."""
-    times: tuple[list[float], list[float]] = ([], [])
-    number = 1
-    while len(times[0]) < number:
-        for run, taken in zip((ours, theirs), times, strict=True):
+def _interleaved(runs: dict[tuple, Callable[[], Fit]], repeats: Repeats) -> dict[tuple, Seconds]:
+    """Median seconds of all, taken in turn."""
+    taken: dict[tuple, list[Seconds]] = {key: [] for key in runs}
+    done, number = 0, 1
+    while done < number:
+        for key, run in runs.items():
             time.sleep(0.005)  # threads that wait for work by spinning come to rest
-            taken.append(run().seconds)
-        number = repeats.number(times[0][0] + times[1][0])
-    return statistics.median(times[0]), statistics.median(times[1])
+            taken[key].append(run().seconds)
+        done += 1
+        number = repeats.number(sum(seconds[0].wall for seconds in taken.values()))
+    return {key: Seconds(*map(statistics.median, zip(*seconds, strict=True))) for key, seconds in taken.items()}

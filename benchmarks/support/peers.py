@@ -6,14 +6,15 @@ A peer is (problem) → (tolerance → fit): what the first call does (building 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from support import sets
 from support.liblinear_peer import LiblinearProblem
-from support.problems import Fit, Problem
+from support.problems import Fit, Problem, Seconds, Stopwatch
 
 __all__ = ["Peer", "liblinear", "multicore", "sklearn_lbfgs", "snapml"]
 
@@ -78,7 +79,7 @@ def liblinear(solver: int) -> Peer:
 
         def fit(tol: float) -> Fit:
             seconds, W, capped = structure.train(f"-s {solver} -c 1 -B -1 -e {tol!r} -q")
-            return Fit(seconds, W, np.zeros(W.shape[1]), capped)
+            return Fit(Seconds(*seconds), W, np.zeros(W.shape[1]), capped)
 
         return fit
 
@@ -89,17 +90,20 @@ def liblinear(solver: int) -> Peer:
 class _Worker:
     """liblinear-multicore in its own environment, with one set in memory."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, policy: str | None = None) -> None:
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "rows.npz"
         np.savez(path, **problem.rows.arrays())
-        script = Path(__file__).with_name("liblinear_peer.py")
         self.process = subprocess.Popen(
-            [_multicore_python(), script, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [_multicore_python(), Path(__file__).with_name("liblinear_peer.py"), path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            text=True,
+            env=os.environ | {"OMP_WAIT_POLICY": policy or _wait_policy(), "OMP_NUM_THREADS": "2"},
+        )
 
-    def train(self, options: str) -> tuple[float, np.ndarray, bool]:
+    def train(self, options: str) -> tuple[tuple[float, float], np.ndarray, bool]:
         weights = Path(self.folder.name) / "weights.npy"
         self.process.stdin.write(json.dumps({"options": options, "weights": str(weights)}) + "\n")
         self.process.stdin.flush()
@@ -112,6 +116,18 @@ class _Worker:
     def __del__(self) -> None:
         self.process.stdin.close()
         self.process.wait()
+
+
+@cache
+def _wait_policy() -> str:
+    """How OpenMP's threads wait for each other: whichever is faster now, as spinning is ruinous on a busy machine."""
+    problem, seconds = Problem("a9a", "logistic"), {}
+    for policy in ("active", "passive"):
+        worker = _Worker(problem, policy)
+        seconds[policy] = min(worker.train("-s 0 -m 2 -q")[0][0] for _ in range(5))
+    best = min(seconds, key=seconds.__getitem__)
+    print(f"  OpenMP's threads wait {best}ly ({', '.join(f'{p} {s:.3f} s' for p, s in seconds.items())})", flush=True)
+    return best
 
 
 def _multicore_python() -> Path:
@@ -135,7 +151,7 @@ def multicore(solver: int) -> Peer:
 
         def fit(tol: float) -> Fit:
             seconds, W, capped = worker.train(f"-s {solver} {threads} -c 1 -B -1 -e {tol!r} -q")
-            return Fit(seconds, W, np.zeros(W.shape[1]), capped)
+            return Fit(Seconds(*seconds), W, np.zeros(W.shape[1]), capped)
 
         return fit
 
@@ -143,12 +159,12 @@ def multicore(solver: int) -> Peer:
     return Peer(name, MULTICORE, _LIBLINEAR_TOL.get(solver, 0.1), _LIBLINEAR_LOSSES[solver], prepare)
 
 
-def _fitted(model, X, y) -> tuple[float, object]:
+def _fitted(model, X, y) -> tuple[Seconds, object]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # iteration limits
-        start = time.perf_counter()
-        model.fit(X, y)
-        return time.perf_counter() - start, model
+        with Stopwatch() as watch:
+            model.fit(X, y)
+    return watch.seconds, model
 
 
 def sklearn_lbfgs() -> Peer:
