@@ -21,31 +21,70 @@ using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::
 using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Replaces the lower triangle of A by L with A = LLᵀ; false when A is not positive definite. Row i needs all rows
-// above it, but inside a panel of rows the part left of the panel is independent: those rows run on threads.
+constexpr std::size_t kPanel = 16;  // columns that are finished together
+constexpr std::size_t kTile = 4;
+
+// Subtracts from columns top … bottom of rows begin … end what the columns left of them contribute.
+void subtract_left(double* a, std::size_t n, std::size_t begin, std::size_t end, std::size_t top, std::size_t bottom) {
+  for (std::size_t i = begin; i < end; i += kTile)
+    for (std::size_t k = top; k < bottom; k += kTile) {
+      if (i + kTile <= end && k + kTile <= bottom && k + kTile <= i + 1) {
+        dense_tile(a + i * n, a + k * n, a + i * n + k, n, top);
+        continue;
+      }
+      for (std::size_t r = i; r < std::min(end, i + kTile); ++r)
+        for (std::size_t c = k; c < std::min({bottom, k + kTile, r + 1}); ++c)
+          a[r * n + c] -= dense_dot(a + r * n, a + c * n, top);
+    }
+}
+
+// The square of a panel on the diagonal: its factor, transposed so that a row's numbers are finished one after the other
+// by steps over the rest of them.
+struct Square {
+  double factor[kPanel][kPanel] = {};  // [k][i] = L_ik
+  double inverse[kPanel] = {};         // 1/L_kk
+
+  // Solves for the panel's part of a row below, in place.
+  void finish(double* row, std::size_t width) const {
+    double rest[kPanel] = {};
+    std::copy_n(row, width, rest);
+    for (std::size_t k = 0; k < kPanel; ++k) {
+      const double x = rest[k] * inverse[k];
+      for (std::size_t i = 0; i < kPanel; ++i) rest[i] -= x * factor[k][i];
+      if (k < width) row[k] = x;
+    }
+  }
+};
+
+// Factors the square in place; false when it is not positive definite.
+bool factor_square(double* a, std::size_t n, std::size_t width, Square& square) {
+  for (std::size_t j = 0; j < width; ++j) {
+    double* row = a + j * n;
+    for (std::size_t k = 0; k < j; ++k) {
+      row[k] *= square.inverse[k];
+      for (std::size_t i = k + 1; i <= j; ++i) row[i] -= row[k] * (i < j ? square.factor[k][i] : row[k]);
+    }
+    if (!(row[j] > 0)) return false;
+    row[j] = std::sqrt(row[j]);
+    square.inverse[j] = 1 / row[j];
+    for (std::size_t k = 0; k <= j; ++k) square.factor[k][j] = row[k];
+  }
+  return true;
+}
+
+// Replaces the lower triangle of A by L with A = LLᵀ; false when A is not positive definite. Panel by panel of columns:
+// once the panel's own square is done, the rows below it are independent and run on threads.
 bool cholesky(double* a, std::size_t n) {
-  constexpr std::size_t kPanel = 64;
   for (std::size_t top = 0; top < n; top += kPanel) {
     const std::size_t bottom = std::min(n, top + kPanel);
-    for (std::size_t j = top; j < bottom; ++j) {
-      double* row = a + j * n;
-      for (std::size_t k = top; k <= j; ++k) {
-        const double left = row[k] - dense_dot(row, a + k * n, k);
-        if (k < j) {
-          row[k] = left / a[k * n + k];
-        } else if (!(left > 0)) {
-          return false;
-        } else {
-          row[j] = std::sqrt(left);
-        }
-      }
-    }
-    constexpr std::size_t kRowsPerTask = 16;
+    Square square;
+    subtract_left(a, n, top, bottom, top, bottom);
+    if (!factor_square(a + top * n + top, n, bottom - top, square)) return false;
+    constexpr std::size_t kRowsPerTask = 64;
     parallel_for((n - bottom + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
       const std::size_t begin = bottom + task * kRowsPerTask, end = std::min(n, begin + kRowsPerTask);
-      for (std::size_t i = begin; i < end; ++i)
-        for (std::size_t k = top; k < bottom; ++k)
-          a[i * n + k] = (a[i * n + k] - dense_dot(a + i * n, a + k * n, k)) / a[k * n + k];
+      subtract_left(a, n, begin, end, top, bottom);
+      for (std::size_t i = begin; i < end; ++i) square.finish(a + i * n + top, bottom - top);
     });
   }
   return true;

@@ -51,4 +51,25 @@ BEELINE_CLONES void dense_turn(double scale, const double* h, const double* a, d
   for (std::size_t j = 0; j < n; ++j) out[j] = h[j] * a[j] + scale * out[j];
 }
 
+// Sixteen sums at once: each number that is loaded is used four times.
+BEELINE_CLONES void dense_tile(const double* a, const double* b, double* out, std::size_t stride, std::size_t n) {
+  using Eight = double __attribute__((vector_size(64)));
+  Eight sums[4][4] = {};
+  std::size_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    Eight x[4], y[4];
+    for (std::size_t r = 0; r < 4; ++r) __builtin_memcpy(&x[r], a + r * stride + j, sizeof(Eight));
+    for (std::size_t c = 0; c < 4; ++c) __builtin_memcpy(&y[c], b + c * stride + j, sizeof(Eight));
+    for (std::size_t r = 0; r < 4; ++r)
+      for (std::size_t c = 0; c < 4; ++c) sums[r][c] += x[r] * y[c];
+  }
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t c = 0; c < 4; ++c) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 8; ++k) sum += sums[r][c][k];
+      for (std::size_t k = j; k < n; ++k) sum += a[r * stride + k] * b[c * stride + k];
+      out[r * stride + c] -= sum;
+    }
+}
+
 }  // namespace beeline

@@ -28,4 +28,7 @@ double dense_weighted_norm(const double* h, const double* a, std::size_t n);
 // out_j = h_j · a_j + scale · out_j.
 void dense_turn(double scale, const double* h, const double* a, double* out, std::size_t n);
 
+// out_rc −= Σ_j a_rj b_cj for four rows of a and four of b, `stride` numbers apart, as those of out are.
+void dense_tile(const double* a, const double* b, double* out, std::size_t stride, std::size_t n);
+
 }  // namespace beeline

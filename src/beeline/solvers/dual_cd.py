@@ -96,6 +96,7 @@ class DualCD(Solver):
             moved = descent.sweep()
             best = descent.look()
             bound = max(bound, descent.bound())
+            descent.ratio = max(1.0, (best.value - bound) / max(descent.growth, 1e-300))
             yield Step(best.theta, best.value, bound, descent.passes, final=not moved)
 
 
@@ -107,7 +108,7 @@ class _Descent:
     """
 
     _LOOK_EVERY = 6.0  # a look when sweeps have taken so many times its work
-    _FIRST_LOOK = 2.5  # the same, when it is hoped for the first time that the tolerance is reached
+    _LOOK_AFTER = 1.5  # never before
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
         self.rows, self.tol = rows, solver.tol
@@ -137,7 +138,7 @@ class _Descent:
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
         self.total = float(o.costs.sum()) if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
-        self.patience = self._FIRST_LOOK
+        self.growth, self.ratio = 0.0, 1.0  # in the last sweep, and the gap's ratio to it at the last look
 
     def _measure(self, b: float) -> None:
         """Tell the kernel how the intercept enters."""
@@ -174,23 +175,22 @@ class _Descent:
     def sweep(self) -> bool:
         """Sweep until a look is due; False when nothing moves any more.
 
-        That is when sweeps have taken several times the work of a look, or sooner when the dual's growth says that
-        the tolerance may be reached: the gap is no smaller than what the dual will still grow by.
+        That is when sweeps have taken several times the work of a look, or when the tolerance may be reached: the gap
+        falls with the growth of the dual, and the last look told their ratio.
         """
         look = self.nnz + 15.0 * self.objective.data.n_rows
         work, total = 0.0, 0.0
         while work < self._LOOK_EVERY * look:
-            _, growth, entries = self.sweeps.sweep()
+            _, self.growth, entries = self.sweeps.sweep()
             self.passes += entries / self.nnz
             work += 2.0 * entries + 10.0 * self.sweeps.active + 2000.0
-            total += growth
-            self.dual += growth
+            total += self.growth
+            self.dual += self.growth
             self._average()
             if self.objective.intercept == "free":
                 self.sweeps.recentre()
-            hopeful = growth <= self.tol * self.dual and work >= self.patience * look
-            if (hopeful or growth <= 1e-4 * total) and abs(self.sweeps.total) <= 1e-3 * self.total:
-                self.patience = min(2 * self.patience, self._LOOK_EVERY)  # hope was vain if there is a next time
+            hopeful = self.ratio * self.growth <= self.tol * self.dual and work >= self._LOOK_AFTER * look
+            if (hopeful or self.growth <= 1e-4 * total) and abs(self.sweeps.total) <= 1e-3 * self.total:
                 break
         return total > 0 or abs(self.sweeps.total) > 1e-12 * self.total
 
