@@ -38,8 +38,8 @@ void subtract_left(double* a, std::size_t n, std::size_t begin, std::size_t end,
     }
 }
 
-// The square of a panel on the diagonal: its factor, transposed so that a row's numbers are finished one after the other
-// by steps over the rest of them.
+// The square of a panel on the diagonal: its factor, transposed so that a row's numbers are finished one after the
+// other by steps over the rest of them.
 struct Square {
   double factor[kPanel][kPanel] = {};  // [k][i] = L_ik
   double inverse[kPanel] = {};         // 1/L_kk

@@ -107,7 +107,7 @@ class _Descent:
     the same seed would not give the same bits.
     """
 
-    _LOOK_EVERY = 6.0  # a look when sweeps have taken so many times its work
+    _LOOK_EVERY = 8.0  # a look when sweeps have taken so many times its work
     _LOOK_AFTER = 1.5  # never before
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
