@@ -20,6 +20,7 @@ ESTIMATORS = [
     ElasticNet(alpha=0.1),
     LinearModel(),
     LinearModel(loss="hinge"),
+    LinearModel(loss="softmax"),
     LinearModel(loss="squared"),
 ]
 

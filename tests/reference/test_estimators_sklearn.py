@@ -28,6 +28,24 @@ class TestSameOptimum:
         np.testing.assert_allclose(ours.coef_, peer.coef_, atol=2e-4)
         np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=2e-4)
 
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_softmax(self, intercept, weights):
+        ours = LogisticRegression(C=0.7, fit_intercept=intercept, tol=1e-12).fit(X, THREE, weights)
+        peer = theirs.LogisticRegression(C=0.7, fit_intercept=intercept, tol=1e-10, max_iter=10_000)
+        peer.fit(X, THREE, weights)
+
+        def objective(model):
+            z = X @ model.coef_.T + model.intercept_
+            losses = np.logaddexp.reduce(z, axis=1) - z[np.arange(len(X)), THREE]
+            return 0.7 * losses @ (np.ones(len(X)) if weights is None else weights) + 0.5 * np.sum(model.coef_**2)
+
+        assert ours.report_.objective == pytest.approx(objective(ours), rel=1e-12)
+        assert objective(ours) <= objective(peer) * (1 + 1e-12)
+        assert objective(ours) == pytest.approx(objective(peer), rel=1e-8)
+        np.testing.assert_allclose(ours.coef_, peer.coef_, atol=2e-4)
+        np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=2e-4)
+        np.testing.assert_allclose(ours.coef_.sum(axis=0), 0, atol=1e-6)
+
     @pytest.mark.parametrize("l1_ratio", [0.4, 1.0])
     def test_sparse_logistic_regression(self, l1_ratio, weights):
         ours = LogisticRegression(C=0.1, l1_ratio=l1_ratio, tol=1e-10).fit(X, TWO, weights)

@@ -33,7 +33,9 @@ class LinearModel(LinearEstimator):
     <C>
     <fit_intercept>
     multi_class : {"auto", "ovr", "softmax", "crammer_singer"}, default="auto"
-        How more than two classes are told apart; "auto" is "softmax" for the logistic loss with L2, "ovr" otherwise.
+        How classes are told apart: each against the rest, or all in one problem by the logistic loss ("softmax") or the
+        hinge ("crammer_singer"). "auto" is "softmax" for the logistic loss with L2 and more than two classes, "ovr"
+        otherwise. The losses "softmax" and "crammer_singer" name the form themselves.
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba` for losses that give scores only, calibrated by Platt's method.
