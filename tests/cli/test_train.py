@@ -113,6 +113,21 @@ def test_every_option_reaches_the_model(quickly, tmp_path, pets):
     assert model.link == "platt"
 
 
+def test_softmax(quickly, tmp_path, pets):
+    """Three ways to ask for one problem of all classes, and what it says of a contradiction."""
+    ways = {"a": [], "b": ["--multiclass", "softmax"], "c": ["--loss", "softmax"]}
+    for name, options in ways.items():
+        done_well(quickly("train", pets, "-o", name, "--label", "kind", "--scale", "standard", *options))
+    models = {name: Model.load(tmp_path / name) for name in ways}
+    for model in models.values():
+        assert (model.link, model.settings["multiclass"]) == ("softmax", "softmax")
+        np.testing.assert_array_equal(model.weights, models["a"].weights)
+    assert "3 classes (softmax)" in done_well(quickly("inspect", "c"))
+    result = quickly("train", pets, "-o", "d", "--label", "kind", "--loss", "hinge", "--multiclass", "softmax")
+    assert result.returncode == 2
+    assert "--multiclass 'softmax' extends the loss 'logistic' to more classes, not 'hinge'" in result.stderr
+
+
 def test_balanced(quickly, tmp_path, svm_rows):
     done_well(quickly("train", svm_rows[0], "-o", "m", "--class-weight", "balanced"))
     assert Model.load(tmp_path / "m").settings["class_weight"] == "balanced"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from beeline import LinearModel, LinearSVC, LogisticRegression, Model, convert
+from beeline import LinearModel, LogisticRegression, Model, convert
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ParameterError
 from beeline.kernels import num_threads, set_num_threads
@@ -161,8 +161,3 @@ def test_a_loss_of_ones_own():
     own = LinearModel(loss=Smoothed(), tol=1e-9).fit(X, Y)
     assert own.model_.settings["multiclass"] == "smoothed"
     np.testing.assert_allclose(own.coef_, LogisticRegression(tol=1e-9).fit(X, Y).coef_, atol=1e-6)
-
-
-def test_only_the_hinge_goes_with_crammer_and_singer():
-    with pytest.raises(ParameterError, match="'crammer_singer' extends the loss 'hinge'"):
-        LinearSVC(multi_class="crammer_singer", loss="squared_hinge").fit(X, Y)

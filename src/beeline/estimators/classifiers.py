@@ -23,15 +23,12 @@ class LinearSVC(LinearClassifier):
     Parameters
     ----------
     <C>
-    loss : {"auto", "squared_hinge", "hinge"}, default="auto"
-        max(0, 1 − yz)² or max(0, 1 − yz). "auto" is "squared_hinge", and with Crammer and Singer's form the hinge, which
-        is the only one that it has.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        max(0, 1 − yz)² or max(0, 1 − yz).
     <l1_ratio>
     <fit_intercept>
-    multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        More than two classes: each against the rest, or all in one problem by Crammer and Singer, whose loss is
-        max(0, 1 + the largest other score − the score of the right class). For two classes "crammer_singer" regularizes
-        half as much as "ovr" with the hinge, since each class has weights of its own.
+    multi_class : {"ovr"}, default="ovr"
+        More than two classes: each against the rest.
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba`, calibrated by Platt's method on the scores of five-fold cross-validation: takes about
@@ -57,10 +54,10 @@ class LinearSVC(LinearClassifier):
         self,
         *,
         C: float = 1.0,
-        loss: Literal["auto", "squared_hinge", "hinge"] = "auto",
+        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
-        multi_class: Literal["ovr", "crammer_singer"] = "ovr",
+        multi_class: Literal["ovr"] = "ovr",
         class_weight: ClassWeight = None,
         probability: bool = False,
         solver: str = "auto",
@@ -87,11 +84,10 @@ class LinearSVC(LinearClassifier):
         self.verbose = verbose
 
     def _settings(self) -> dict[str, Any]:
-        one_of("loss", self.loss, ("auto", "squared_hinge", "hinge"))
-        one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
-        usual = "hinge" if self.multi_class == "crammer_singer" else "squared_hinge"
+        one_of("loss", self.loss, ("squared_hinge", "hinge"))
+        one_of("multi_class", self.multi_class, ("ovr",))
         return {
-            "loss": usual if self.loss == "auto" else self.loss,
+            "loss": self.loss,
             "C": self.C,
             "regularizer": mixture(self.l1_ratio),
             "multiclass": self.multi_class,
