@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 namespace beeline {
 void bind_columns(nb::module_& m);
+void bind_crammer_singer(nb::module_& m);
 void bind_dual_cd(nb::module_& m);
 void bind_l1_cd(nb::module_& m);
 void bind_linalg(nb::module_& m);
@@ -24,6 +25,7 @@ NB_MODULE(_kernels, m) {
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
   beeline::bind_columns(m);
+  beeline::bind_crammer_singer(m);
   beeline::bind_dual_cd(m);
   beeline::bind_l1_cd(m);
   beeline::bind_linalg(m);

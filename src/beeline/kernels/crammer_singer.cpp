@@ -1,0 +1,491 @@
+// Dual coordinate descent for the multi-class SVM of Crammer & Singer, one sweep at a time (Keerthi et al. 2008).
+//
+// Primal:  min over W, b of  λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + [k ≠ y_i] − z_iy),  z_ik = x_iᵀw_k + b_k.
+// Dual:    max over p    of  −‖Σ_i x_i a_iᵀ‖²/(2λ) + Σ_i (c_i − p_iy),   a_ik = c_i [k = y_i] − p_ik,
+// with p_i in the simplex p_ik ≥ 0, Σ_k p_ik = c_i, and w_k = Σ a_ik x_i/λ. p_i says which classes compete in row i: all
+// of it lies at one class, usually y_i, in a row that is settled. With g_k = z_ik + [k ≠ y_i], and q = ‖x_i‖²/λ, the best
+// p_i is the point of the simplex nearest to p_i + g/q.
+//
+// An intercept that costs nothing adds the constraints s_k = Σ_i a_ik = 0: the method of multipliers, with the rows
+// centred in effect, as dual_cd.cpp explains for one class.
+//
+// The weights of a feature lie side by side. With few classes a row is scored against all of them, by vectors; with
+// many, against those that may compete in the row, which is shrinking inside a row.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include "class_rows.h"
+#include "pages.h"
+#include "random.h"
+#include "simplex.h"
+#include "threads.h"
+
+namespace beeline {
+namespace {
+
+using namespace nb::literals;
+using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::uint16_t kMixed = 0xffff;        // no class has all of p_i
+constexpr std::size_t kFewClasses = 32;         // are all scored, always
+constexpr double kStill = 1e-13;                // violations that rounding makes
+
+// Everything about a row but p_i, in one cache line.
+struct alignas(64) ClassRowState {
+  double q;     // ‖x_i − μ‖²/λ + ρ
+  double cost;
+  double mean;  // m_i = μᵀx_i
+  Span span;
+  std::uint32_t number;  // of the row in the caller's order
+  std::uint32_t slot;    // of p_i and of the row's list of classes
+  std::uint16_t y;
+  std::uint16_t owner;   // the class that has all of p_i, or kMixed
+  std::uint16_t listed;  // how many classes may compete
+  bool leaving;          // from the active rows, after the sweep
+};
+
+// What a sweep saw of violations: their square mean decides who may leave.
+struct Violations {
+  double largest = 0, squares = 0;
+  std::size_t count = 0;
+
+  void add(double violation) {
+    largest = std::max(largest, violation);
+    squares += violation * violation;
+    ++count;
+  }
+  double usual() const { return count ? std::sqrt(squares / static_cast<double>(count)) : kInfinity; }
+};
+
+template <class Weight>
+class ClassSweeps {
+ public:
+  // The rows in the order of the visits; `copied`: `arrays` holds them in that order, not in their own. A row that
+  // costs nothing is left out. At the start no class competes: a = 0.
+  ClassSweeps(const RowArrays& arrays, Longs order, bool copied, Longs y, Vector costs, std::size_t n_classes,
+              std::uint64_t seed)
+      : arrays_(arrays), n_classes_(n_classes), stride_(padded(n_classes)), simplex_(n_classes), random_(seed) {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::size_t i = static_cast<std::size_t>(order.data()[k]);
+      if (costs.data()[i] <= 0) continue;
+      const auto label = static_cast<std::uint16_t>(y.data()[i]);
+      rows_.push_back({0, costs.data()[i], 0, span_of(arrays, copied ? k : i), static_cast<std::uint32_t>(i),
+                       static_cast<std::uint32_t>(rows_.size()), label, label,
+                       static_cast<std::uint16_t>(n_classes), false});
+    }
+    active_ = rows_.size();
+    p_.assign(rows_.size() * n_classes, 0.0);
+    for (const ClassRowState& row : rows_) p_of(row)[row.y] = row.cost;
+    if (n_classes > kFewClasses) lists_.resize(rows_.size() * n_classes);
+    identity_.resize(n_classes);
+    for (std::size_t k = 0; k < n_classes; ++k) identity_[k] = static_cast<std::uint16_t>(k);
+    weights_.reserve(sizeof(Weight) * stride_ * arrays.n_features);
+    for (auto* buffer : {&g_, &next_, &centre_, &total_, &means_, &base_, &slope_}) buffer->assign(stride_, 0.0);
+    scores_.resize(stride_);
+    change_.resize(stride_);
+    changed_.resize(stride_);
+  }
+
+  // Sets ‖x_i − μ‖² and m_i = μᵀx_i of every row, 1/λ, ρ and ‖μ‖².
+  void measure(Vector norms, Vector means, double inverse_strength, double rho, double mean_norm) {
+    inverse_strength_ = inverse_strength, rho_ = rho, mean_norm_ = mean_norm;
+    centred_ = means.size() != 0;
+    for (ClassRowState& row : rows_) {
+      row.q = norms.data()[row.number] * inverse_strength + rho;
+      row.mean = centred_ ? means.data()[row.number] : 0.0;
+    }
+    resum();
+  }
+
+  // One pass over the rows that have not been shrunk: (largest violation, growth of the dual, entries visited, entries
+  // times classes scored).
+  std::tuple<double, double, double, double> sweep() {
+    nb::gil_scoped_release release;
+    return with_entries(arrays_, [&](auto entries) { return sweep_rows(entries); });
+  }
+
+  // The method of multipliers' step: the intercepts found so far become the centre.
+  void recentre() {
+    for (std::size_t k = 0; k < n_classes_; ++k) centre_[k] += rho_ * total_[k];
+    rebase_all();
+  }
+
+  void set_centre(Vector b) {
+    std::copy_n(b.data(), n_classes_, centre_.begin());
+    rebase_all();
+  }
+
+  // Looks at every row with its scores (by number): one that could move comes back, one that is settled leaves, and
+  // so do classes inside a row. Shrinking may therefore err.
+  void revise(Matrix z) {
+    nb::gil_scoped_release release;
+    active_ = rows_.size();
+    for (ClassRowState& row : rows_) {
+      const double* scores = z.data() + row.number * n_classes_;
+      for (std::size_t k = 0; k < n_classes_; ++k) g_[k] = scores[k] + 1;
+      g_[row.y] -= 1;
+      const double low = least_owned(row, identity_.data(), n_classes_);
+      row.leaving = row.owner != kMixed && low - highest_but(row.owner, identity_.data(), n_classes_) > limit_;
+      list_classes(row, identity_.data(), n_classes_, low);
+    }
+    remove_leaving();
+  }
+
+  // p_i for scores z near the optimum: the nearest point of the simplex to c_i g/width.
+  void start(Matrix z, double width) {
+    for (ClassRowState& row : rows_) {
+      double* p = p_of(row);
+      const double* scores = z.data() + row.number * n_classes_;
+      for (std::size_t k = 0; k < n_classes_; ++k) p[k] = scores[k] + 1;
+      p[row.y] -= 1;
+      simplex_.solve(p, n_classes_, width / row.cost, row.cost);
+    }
+  }
+
+  // F_yk: the sum of p_ik over the rows of class y.
+  void flows(OutMatrix out) const {
+    std::fill(out.data(), out.data() + n_classes_ * n_classes_, 0.0);
+    for (const ClassRowState& row : rows_)
+      for (std::size_t k = 0; k < n_classes_; ++k) out.data()[row.y * n_classes_ + k] += p_of(row)[k];
+  }
+
+  // Multiplies p_ik, k ≠ y_i, by factors of (y_i, k), none above 1; what is taken away goes to the row's own class.
+  void reduce(Matrix factors) {
+    for (ClassRowState& row : rows_) {
+      double* p = p_of(row);
+      double rest = row.cost;
+      for (std::size_t k = 0; k < n_classes_; ++k) {
+        if (k == row.y) continue;
+        p[k] *= factors.data()[row.y * n_classes_ + k];
+        rest -= p[k];
+      }
+      p[row.y] = std::max(0.0, rest);
+    }
+  }
+
+  // The weights and the sums of the present p.
+  void refresh() {
+    nb::gil_scoped_release release;
+    for (ClassRowState& row : rows_) row.owner = owner(row);
+    Weight* w = weights_.template as<Weight>();
+    std::fill(w, w + arrays_.n_features * stride_, Weight{0});
+    with_entries(arrays_, [&](auto entries) {
+      for (const ClassRowState& row : rows_) {
+        const std::size_t n = dual_of(row, p_of(row), inverse_strength_, change_.data());
+        using Row = decltype(row_of(entries, row.span));
+        ClassRow<Row, Weight>::add_of(row_of(entries, row.span), change_.data(), changed_.data(), n, stride_, w);
+      }
+    });
+    resum();
+  }
+
+  // out = Σ_i x_i a_iᵀ in float64 over the rows as they are, for the present p or for its average; returns
+  // Σ (c_i − p_iy).
+  double product(const RowArrays& arrays, bool averaged, OutMatrix out) {
+    nb::gil_scoped_release release;
+    std::fill(out.data(), out.data() + out.size(), 0.0);
+    std::vector<double> change(n_classes_);
+    double gain = 0;
+    with_entries(arrays, [&](auto entries) {
+      for (const ClassRowState& row : rows_) {
+        const double* p = (averaged ? average_.data() : p_.data()) + row.slot * n_classes_;
+        const std::size_t n = dual_of(row, p, 1.0, change.data());
+        const Span span = span_of(arrays, row.number);
+        using Row = decltype(row_of(entries, span));
+        if (n) gain += row.cost - p[row.y];
+        ClassRow<Row, double>::add_of(row_of(entries, span), change.data(), changed_.data(), n, n_classes_, out.data());
+      }
+    });
+    return gain;
+  }
+
+  // Moves the average of p, or that of the weights, towards the present one by a share.
+  void average(double share) {
+    nb::gil_scoped_release release;
+    average_.resize(p_.size());
+    for (std::size_t m = 0; m < p_.size(); ++m) average_[m] += share * (p_[m] - average_[m]);
+  }
+
+  void average_weights(double share, OutMatrix out) const {
+    nb::gil_scoped_release release;
+    const Weight* w = weights_.template as<Weight>();
+    for (std::size_t j = 0; j < arrays_.n_features; ++j) {
+      double* to = out.data() + j * n_classes_;
+      for (std::size_t k = 0; k < n_classes_; ++k) to[k] += share * (static_cast<double>(w[j * stride_ + k]) - to[k]);
+    }
+  }
+
+  void copy_intercepts(Output out) const { std::copy_n(base_.begin(), n_classes_, out.data()); }
+  void copy_totals(Output out) const { std::copy_n(total_.begin(), n_classes_, out.data()); }
+  std::size_t active() const { return active_; }
+  std::size_t size() const { return rows_.size(); }
+
+ private:
+  static constexpr std::size_t kRun = 8;    // neighbouring rows visited together
+  static constexpr std::size_t kAhead = 3;  // rows whose entries are fetched ahead
+
+  template <class Entries>
+  std::tuple<double, double, double, double> sweep_rows(const Entries& entries) {
+    Violations seen;
+    double growth = 0, n_entries = 0, n_scored = 0;
+    bool any_leaves = false;
+    shuffle_runs();
+    for (std::size_t r = 0; r < order_.size(); ++r) {
+      const std::size_t begin = order_[r] * kRun, end = std::min(begin + kRun, active_);
+      const std::size_t next = r + 1 < order_.size() ? order_[r + 1] * kRun : begin;
+      prefetch_states(next);
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t ahead = i + kAhead < end ? i + kAhead : next + (i + kAhead - end);
+        if (ahead < active_) prefetch(entries, rows_[ahead]);
+        ClassRowState& row = rows_[i];
+        const bool all = scores_all(row);
+        const std::size_t n = all ? n_classes_ : row.listed;
+        const std::uint16_t* classes = all ? identity_.data() : list_of(row);
+        score(entries, row, classes, all);
+        n_entries += row.span.count;
+        n_scored += static_cast<double>(row.span.count) * static_cast<double>(n);
+        const double low = least_owned(row, classes, n), violation = highest(n) - low;
+        if (violation > kStill) {
+          seen.add(violation);
+          growth += step(entries, row, classes, n);
+        } else if (row.owner != kMixed && low - highest_but(row.owner, classes, n) > limit_) {
+          row.leaving = any_leaves = true;
+        }
+        list_classes(row, classes, n, low);
+      }
+    }
+    if (any_leaves) remove_leaving();
+    limit_ = seen.usual();
+    return {seen.largest, growth, n_entries, n_scored};
+  }
+
+  bool scores_all(const ClassRowState& row) const { return lists_.empty() || row.listed > stride_ / kLanes; }
+
+  // g_m = z_ik + [k ≠ y_i] for the classes k = classes[m].
+  template <class Entries>
+  void score(const Entries& entries, const ClassRowState& row, const std::uint16_t* classes, bool all) {
+    const auto entry = row_of(entries, row.span);
+    using Verbs = ClassRow<std::remove_const_t<decltype(entry)>, Weight>;
+    const Weight* w = weights_.template as<Weight>();
+    const std::size_t n = all ? n_classes_ : row.listed;
+    if (all) {
+      Verbs::scores(entry, w, stride_, scores_.data());
+      for (std::size_t k = 0; k < n; ++k) g_[k] = 1 + static_cast<double>(scores_[k]);
+      g_[row.y] -= 1;
+    } else {
+      Verbs::scores_of(entry, w, stride_, classes, n, scores_.data());
+      for (std::size_t m = 0; m < n; ++m) g_[m] = (classes[m] != row.y) + static_cast<double>(scores_[m]);
+    }
+    if (rho_ == 0) return;
+    for (std::size_t m = 0; m < n; ++m) g_[m] += base_[classes[m]] + slope_[classes[m]] * row.mean;
+  }
+
+  // Solves the row's problem over the classes and moves the weights; returns the growth of the dual.
+  template <class Entries>
+  double step(const Entries& entries, ClassRowState& row, const std::uint16_t* classes, std::size_t n) {
+    double* p = p_of(row);
+    for (std::size_t m = 0; m < n; ++m) next_[m] = g_[m] + row.q * p[classes[m]];
+    const std::size_t support = simplex_.solve(next_.data(), n, row.q, row.cost);
+    double growth = 0;
+    std::size_t n_changed = 0;
+    row.owner = kMixed;
+    for (std::size_t m = 0; m < n; ++m) {
+      const std::uint16_t k = classes[m];
+      if (support == 1 && next_[m] > 0) row.owner = k;
+      const double change = next_[m] - p[k];
+      if (change == 0) continue;
+      p[k] = next_[m];
+      growth += change * (g_[m] - 0.5 * row.q * change);
+      move_sums(row, k, -change);
+      changed_[n_changed] = k;
+      change_[n_changed++] = static_cast<Weight>(-change * inverse_strength_);
+    }
+    const auto entry = row_of(entries, row.span);
+    using Verbs = ClassRow<std::remove_const_t<decltype(entry)>, Weight>;
+    if (stride_ <= kFewClasses) {
+      std::fill(scores_.begin(), scores_.end(), Weight{0});
+      for (std::size_t m = 0; m < n_changed; ++m) scores_[changed_[m]] = change_[m];
+      Verbs::add(entry, scores_.data(), stride_, weights_.template as<Weight>());
+    } else {
+      Verbs::add_of(entry, change_.data(), changed_.data(), n_changed, stride_, weights_.template as<Weight>());
+    }
+    return growth;
+  }
+
+  // The classes that stay in the row's list: those with a part of p_i, and those not clearly below them.
+  void list_classes(ClassRowState& row, const std::uint16_t* classes, std::size_t n, double low) {
+    if (lists_.empty()) return;
+    const double* p = p_of(row);
+    std::uint16_t* list = list_of(row);
+    std::size_t count = 0;
+    for (std::size_t m = 0; m < n; ++m) {
+      const std::uint16_t k = classes[m];
+      if (p[k] > 0 || g_[m] >= low - limit_) list[count++] = k;
+    }
+    row.listed = static_cast<std::uint16_t>(count);
+  }
+
+  double highest(std::size_t n) const { return *std::max_element(g_.begin(), g_.begin() + static_cast<long>(n)); }
+
+  double highest_but(std::uint16_t owner, const std::uint16_t* classes, std::size_t n) const {
+    double top = -kInfinity;
+    for (std::size_t m = 0; m < n; ++m)
+      if (classes[m] != owner) top = std::max(top, g_[m]);
+    return top;
+  }
+
+  // min g over the classes with a part of p_i: equal to max g at the optimum.
+  double least_owned(const ClassRowState& row, const std::uint16_t* classes, std::size_t n) const {
+    const double* p = p_of(row);
+    double low = kInfinity;
+    for (std::size_t m = 0; m < n; ++m)
+      if (row.owner == kMixed ? p[classes[m]] > 0 : classes[m] == row.owner) low = std::min(low, g_[m]);
+    return low;
+  }
+
+  std::uint16_t owner(const ClassRowState& row) const {
+    const double* p = p_of(row);
+    const auto positive = std::count_if(p, p + n_classes_, [](double x) { return x > 0; });
+    if (positive != 1) return kMixed;
+    return static_cast<std::uint16_t>(std::max_element(p, p + n_classes_) - p);
+  }
+
+  // The classes with a_ik ≠ 0 in `changed_`, and scale · a_ik in `out`.
+  template <class T>
+  std::size_t dual_of(const ClassRowState& row, const double* p, double scale, T* out) {
+    std::size_t n = 0;
+    for (std::size_t k = 0; k < n_classes_; ++k) {
+      const double a = k == row.y ? row.cost - p[k] : -p[k];
+      if (a == 0) continue;
+      changed_[n] = static_cast<std::uint16_t>(k);
+      out[n++] = static_cast<T>(scale * a);
+    }
+    return n;
+  }
+
+  void move_sums(const ClassRowState& row, std::size_t k, double a) {
+    if (rho_ == 0) return;
+    total_[k] += a;
+    means_[k] += a * row.mean;
+    rebase(k);
+  }
+
+  void resum() {
+    std::fill(total_.begin(), total_.end(), 0.0);
+    std::fill(means_.begin(), means_.end(), 0.0);
+    for (const ClassRowState& row : rows_)
+      for (std::size_t k = 0; k < n_classes_; ++k) {
+        const double a = (k == row.y ? row.cost : 0.0) - p_of(row)[k];
+        total_[k] += a;
+        means_[k] += a * row.mean;
+      }
+    rebase_all();
+  }
+
+  // What a row with m_i = 0 and x_i = 0 scores, and how its score falls with m_i.
+  void rebase(std::size_t k) {
+    base_[k] = centre_[k] + rho_ * total_[k] - inverse_strength_ * (means_[k] - total_[k] * mean_norm_);
+    slope_[k] = centred_ ? -inverse_strength_ * total_[k] : 0.0;
+  }
+
+  void rebase_all() {
+    for (std::size_t k = 0; k < n_classes_; ++k) rebase(k);
+  }
+
+  void shuffle_runs() {
+    order_.resize((active_ + kRun - 1) / kRun);
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
+    random_.shuffle(order_.data(), order_.size());
+  }
+
+  // Rows that leave move behind the active ones, which keep their order: neighbours in memory stay neighbours.
+  void remove_leaving() {
+    std::size_t to = 0;
+    for (std::size_t i = 0; i < active_; ++i) {
+      if (rows_[i].leaving) {
+        rows_[i].leaving = false;
+        continue;
+      }
+      if (to != i) std::swap(rows_[to], rows_[i]);
+      ++to;
+    }
+    active_ = to;
+  }
+
+  void prefetch_states(std::size_t begin) const {
+    for (std::size_t i = begin, end = std::min(begin + kRun, active_); i < end; ++i) __builtin_prefetch(&rows_[i]);
+  }
+
+  template <class Entries>
+  void prefetch(const Entries& entries, const ClassRowState& row) const {
+    entries.prefetch(row.span);
+    if (row.owner == kMixed) __builtin_prefetch(p_of(row));
+    if (!lists_.empty()) __builtin_prefetch(lists_.data() + row.slot * n_classes_);
+  }
+
+  double* p_of(const ClassRowState& row) { return p_.data() + row.slot * n_classes_; }
+  const double* p_of(const ClassRowState& row) const { return p_.data() + row.slot * n_classes_; }
+  std::uint16_t* list_of(const ClassRowState& row) { return lists_.data() + row.slot * n_classes_; }
+
+  RowArrays arrays_;
+  std::size_t n_classes_, stride_;
+  double inverse_strength_ = 1, rho_ = 0, mean_norm_ = 0;
+  bool centred_ = false;
+  std::vector<ClassRowState> rows_;
+  std::size_t active_ = 0;
+  std::vector<double> p_, average_;
+  std::vector<std::uint16_t> lists_, identity_;
+  Pages weights_;
+  std::vector<double> centre_, total_, means_;  // b₀, s and μᵀ Σ a_ik x_i, a class each
+  std::vector<double> base_, slope_;
+  std::vector<double> g_, next_;
+  std::vector<Weight> scores_, change_;
+  std::vector<std::uint16_t> changed_;
+  std::vector<std::uint32_t> order_;
+  double limit_ = kInfinity;
+  SimplexProblem simplex_;
+  Random random_;
+};
+
+template <class Weight>
+void bind_sweeps(nb::module_& m, const char* name) {
+  using Sweeps = ClassSweeps<Weight>;
+  nb::class_<Sweeps>(m, name)
+      .def(nb::init<const RowArrays&, Longs, bool, Longs, Vector, std::size_t, std::uint64_t>(), "rows"_a, "order"_a,
+           "copied"_a, "y"_a, "costs"_a, "n_classes"_a, "seed"_a)
+      .def("measure", &Sweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
+      .def("sweep", &Sweeps::sweep)
+      .def("recentre", &Sweeps::recentre)
+      .def("set_centre", &Sweeps::set_centre, "b"_a)
+      .def("revise", &Sweeps::revise, "z"_a)
+      .def("start", &Sweeps::start, "z"_a, "width"_a)
+      .def("flows", &Sweeps::flows, "out"_a.noconvert())
+      .def("reduce", &Sweeps::reduce, "factors"_a)
+      .def("refresh", &Sweeps::refresh)
+      .def("product", &Sweeps::product, "rows"_a, "averaged"_a, "out"_a.noconvert())
+      .def("average", &Sweeps::average, "share"_a)
+      .def("average_weights", &Sweeps::average_weights, "share"_a, "out"_a.noconvert())
+      .def("copy_intercepts", &Sweeps::copy_intercepts, "out"_a.noconvert())
+      .def("copy_totals", &Sweeps::copy_totals, "out"_a.noconvert())
+      .def_prop_ro("active", &Sweeps::active)
+      .def_prop_ro("size", &Sweeps::size);
+}
+
+}  // namespace
+
+void bind_crammer_singer(nb::module_& m) {
+  bind_sweeps<float>(m, "RoughClassSweeps");
+  bind_sweeps<double>(m, "ClassSweeps");
+}
+
+}  // namespace beeline
