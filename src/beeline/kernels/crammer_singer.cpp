@@ -54,13 +54,12 @@ struct alignas(64) ClassRowState {
   bool leaving;          // from the active rows, after the sweep
 };
 
-// What a sweep saw of violations: their square mean decides who may leave.
+// What a sweep saw of violations: their root mean square decides who may leave.
 struct Violations {
-  double largest = 0, squares = 0;
+  double squares = 0;
   std::size_t count = 0;
 
   void add(double violation) {
-    largest = std::max(largest, violation);
     squares += violation * violation;
     ++count;
   }
@@ -107,8 +106,8 @@ class ClassSweeps {
     resum();
   }
 
-  // One pass over the rows that have not been shrunk: (largest violation, growth of the dual, entries visited, entries
-  // times classes scored).
+  // One pass over the rows that have not been shrunk: (growth of the dual, the rows' gaps when they were visited, entries
+  // visited, entries times classes scored).
   std::tuple<double, double, double, double> sweep() {
     nb::gil_scoped_release release;
     return with_entries(arrays_, [&](auto entries) { return sweep_rows(entries); });
@@ -181,7 +180,7 @@ class ClassSweeps {
     std::fill(w, w + arrays_.n_features * stride_, Weight{0});
     with_entries(arrays_, [&](auto entries) {
       for (const ClassRowState& row : rows_) {
-        const std::size_t n = dual_of(row, p_of(row), inverse_strength_, change_.data());
+        const std::size_t n = dual_of(row, nullptr, inverse_strength_, change_.data());
         using Row = decltype(row_of(entries, row.span));
         ClassRow<Row, Weight>::add_of(row_of(entries, row.span), change_.data(), changed_.data(), n, stride_, w);
       }
@@ -189,33 +188,30 @@ class ClassSweeps {
     resum();
   }
 
-  // out = Σ_i x_i a_iᵀ in float64 over the rows as they are, for the present p or for its average; returns
-  // Σ (c_i − p_iy).
-  double product(const RowArrays& arrays, bool averaged, OutMatrix out) {
+  // out = Σ_i x_i a_iᵀ and totals = Σ_i a_i in float64, over the rows as they are; p_ik, k ≠ y_i, multiplied by factors
+  // of (y_i, k) where they are given. Returns Σ (c_i − p_iy).
+  double product(const RowArrays& arrays, Matrix factors, OutMatrix out, Output totals) {
     nb::gil_scoped_release release;
     std::fill(out.data(), out.data() + out.size(), 0.0);
+    std::fill(totals.data(), totals.data() + n_classes_, 0.0);
     std::vector<double> change(n_classes_);
     double gain = 0;
     with_entries(arrays, [&](auto entries) {
       for (const ClassRowState& row : rows_) {
-        const double* p = (averaged ? average_.data() : p_.data()) + row.slot * n_classes_;
-        const std::size_t n = dual_of(row, p, 1.0, change.data());
+        if (row.owner == row.y) continue;
+        const double* scale = factors.size() ? factors.data() + row.y * n_classes_ : nullptr;
+        const std::size_t n = dual_of(row, scale, 1.0, change.data());
         const Span span = span_of(arrays, row.number);
         using Row = decltype(row_of(entries, span));
-        if (n) gain += row.cost - p[row.y];
         ClassRow<Row, double>::add_of(row_of(entries, span), change.data(), changed_.data(), n, n_classes_, out.data());
+        for (std::size_t m = 0; m < n; ++m) totals.data()[changed_[m]] += change[m];
+        gain += change[n - 1];
       }
     });
     return gain;
   }
 
-  // Moves the average of p, or that of the weights, towards the present one by a share.
-  void average(double share) {
-    nb::gil_scoped_release release;
-    average_.resize(p_.size());
-    for (std::size_t m = 0; m < p_.size(); ++m) average_[m] += share * (p_[m] - average_[m]);
-  }
-
+  // Moves an average of the weights towards the present ones by a share.
   void average_weights(double share, OutMatrix out) const {
     nb::gil_scoped_release release;
     const Weight* w = weights_.template as<Weight>();
@@ -237,7 +233,7 @@ class ClassSweeps {
   template <class Entries>
   std::tuple<double, double, double, double> sweep_rows(const Entries& entries) {
     Violations seen;
-    double growth = 0, n_entries = 0, n_scored = 0;
+    double growth = 0, gap = 0, n_entries = 0, n_scored = 0;
     bool any_leaves = false;
     shuffle_runs();
     for (std::size_t r = 0; r < order_.size(); ++r) {
@@ -254,9 +250,10 @@ class ClassSweeps {
         score(entries, row, classes, all);
         n_entries += row.span.count;
         n_scored += static_cast<double>(row.span.count) * static_cast<double>(n);
-        const double low = least_owned(row, classes, n), violation = highest(n) - low;
-        if (violation > kStill) {
+        const double low = least_owned(row, classes, n), high = highest(n), violation = high - low;
+        if (violation > kStill * (1 + std::fabs(high))) {
           seen.add(violation);
+          gap += row_gap(row, classes, n);
           growth += step(entries, row, classes, n);
         } else if (row.owner != kMixed && low - highest_but(row.owner, classes, n) > limit_) {
           row.leaving = any_leaves = true;
@@ -266,7 +263,7 @@ class ClassSweeps {
     }
     if (any_leaves) remove_leaving();
     limit_ = seen.usual();
-    return {seen.largest, growth, n_entries, n_scored};
+    return {growth, gap, n_entries, n_scored};
   }
 
   bool scores_all(const ClassRowState& row) const { return lists_.empty() || row.listed > stride_ / kLanes; }
@@ -353,6 +350,14 @@ class ClassSweeps {
     return low;
   }
 
+  // c_i max g − Σ_k p_ik g_k: what the row adds to the duality gap.
+  double row_gap(const ClassRowState& row, const std::uint16_t* classes, std::size_t n) const {
+    const double* p = p_of(row);
+    double sum = row.cost * highest(n);
+    for (std::size_t m = 0; m < n; ++m) sum -= p[classes[m]] * g_[m];
+    return sum;
+  }
+
   std::uint16_t owner(const ClassRowState& row) const {
     const double* p = p_of(row);
     const auto positive = std::count_if(p, p + n_classes_, [](double x) { return x > 0; });
@@ -360,16 +365,21 @@ class ClassSweeps {
     return static_cast<std::uint16_t>(std::max_element(p, p + n_classes_) - p);
   }
 
-  // The classes with a_ik ≠ 0 in `changed_`, and scale · a_ik in `out`.
+  // The classes with a_ik ≠ 0 in `changed_`, the row's own last, and scale · a_ik in `out`.
   template <class T>
-  std::size_t dual_of(const ClassRowState& row, const double* p, double scale, T* out) {
+  std::size_t dual_of(const ClassRowState& row, const double* factors, double scale, T* out) {
+    const double* p = p_of(row);
+    double own = 0;
     std::size_t n = 0;
     for (std::size_t k = 0; k < n_classes_; ++k) {
-      const double a = k == row.y ? row.cost - p[k] : -p[k];
-      if (a == 0) continue;
+      if (k == row.y || p[k] == 0) continue;
+      const double part = factors ? factors[k] * p[k] : p[k];
       changed_[n] = static_cast<std::uint16_t>(k);
-      out[n++] = static_cast<T>(scale * a);
+      out[n++] = static_cast<T>(-scale * part);
+      own += part;
     }
+    changed_[n] = row.y;
+    out[n++] = static_cast<T>(scale * own);
     return n;
   }
 
@@ -443,7 +453,7 @@ class ClassSweeps {
   bool centred_ = false;
   std::vector<ClassRowState> rows_;
   std::size_t active_ = 0;
-  std::vector<double> p_, average_;
+  std::vector<double> p_;
   std::vector<std::uint16_t> lists_, identity_;
   Pages weights_;
   std::vector<double> centre_, total_, means_;  // b₀, s and μᵀ Σ a_ik x_i, a class each
@@ -472,8 +482,7 @@ void bind_sweeps(nb::module_& m, const char* name) {
       .def("flows", &Sweeps::flows, "out"_a.noconvert())
       .def("reduce", &Sweeps::reduce, "factors"_a)
       .def("refresh", &Sweeps::refresh)
-      .def("product", &Sweeps::product, "rows"_a, "averaged"_a, "out"_a.noconvert())
-      .def("average", &Sweeps::average, "share"_a)
+      .def("product", &Sweeps::product, "rows"_a, "factors"_a, "out"_a.noconvert(), "totals"_a.noconvert())
       .def("average_weights", &Sweeps::average_weights, "share"_a, "out"_a.noconvert())
       .def("copy_intercepts", &Sweeps::copy_intercepts, "out"_a.noconvert())
       .def("copy_totals", &Sweeps::copy_totals, "out"_a.noconvert())

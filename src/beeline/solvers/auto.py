@@ -16,13 +16,14 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import Solver, Step
+from beeline.solvers.crammer_singer import ClassDualCD
 from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.l1_cd import L1CD
 from beeline.solvers.newton import MOST_FEATURES, Newton, RoundedNewton
 
 __all__ = ["SOLVERS", "Relay", "choose_solver"]
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RoundedNewton, DualCD, L1CD)}
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RoundedNewton, DualCD, ClassDualCD, L1CD)}
 
 # Newton's method needs about so many steps, with kinks to round off more than without.
 _ROUNDED_STEPS = 25
