@@ -11,7 +11,7 @@
 namespace beeline {
 
 constexpr std::size_t kLanes = 8;  // classes in a vector
-constexpr std::size_t kTile = 4;   // vectors whose sums fit the registers, twice
+constexpr std::size_t kTile = 8;   // vectors whose sums fit the registers
 
 inline std::size_t padded(std::size_t n_classes) { return (n_classes + kLanes - 1) / kLanes * kLanes; }
 
@@ -53,6 +53,10 @@ class ClassRow {
       case 1: tile<1>(row, w + k, stride, out + k); break;
       case 2: tile<2>(row, w + k, stride, out + k); break;
       case 3: tile<3>(row, w + k, stride, out + k); break;
+      case 4: tile<4>(row, w + k, stride, out + k); break;
+      case 5: tile<5>(row, w + k, stride, out + k); break;
+      case 6: tile<6>(row, w + k, stride, out + k); break;
+      case 7: tile<7>(row, w + k, stride, out + k); break;
     }
   }
 
@@ -76,6 +80,10 @@ class ClassRow {
       case 1: add_tile<1>(row, change + k, stride, w + k); break;
       case 2: add_tile<2>(row, change + k, stride, w + k); break;
       case 3: add_tile<3>(row, change + k, stride, w + k); break;
+      case 4: add_tile<4>(row, change + k, stride, w + k); break;
+      case 5: add_tile<5>(row, change + k, stride, w + k); break;
+      case 6: add_tile<6>(row, change + k, stride, w + k); break;
+      case 7: add_tile<7>(row, change + k, stride, w + k); break;
     }
   }
 
@@ -95,7 +103,7 @@ class ClassRow {
   // Several sums for a class: the additions of one chain would wait for each other.
   template <std::size_t kVectors>
   static inline __attribute__((always_inline)) void tile(Row row, const Weight* w, std::size_t stride, Weight* out) {
-    constexpr std::size_t kChains = kVectors <= 2 ? 4 : 2;
+    constexpr std::size_t kChains = kVectors <= 2 ? 4 : kVectors <= 4 ? 2 : 1;
     Lanes sums[kChains][kVectors] = {};
     std::size_t p = 0;
     for (; p + kChains <= row.count; p += kChains)

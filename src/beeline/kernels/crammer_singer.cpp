@@ -211,6 +211,20 @@ class ClassSweeps {
     return gain;
   }
 
+  // Σ_i (c_i − p_iy − Σ_k a_ik z_ik): with λ/2‖W‖² it is the Lagrangian, for scores z of any W.
+  double lagrangian(Matrix z) const {
+    nb::gil_scoped_release release;
+    double sum = 0;
+    for (const ClassRowState& row : rows_) {
+      if (row.owner == row.y) continue;
+      const double* p = p_of(row);
+      const double* scores = z.data() + row.number * n_classes_;
+      for (std::size_t k = 0; k < n_classes_; ++k)
+        if (k != row.y && p[k] != 0) sum += p[k] * (1 + scores[k] - scores[row.y]);
+    }
+    return sum;
+  }
+
   // Moves an average of the weights towards the present ones by a share.
   void average_weights(double share, OutMatrix out) const {
     nb::gil_scoped_release release;
@@ -253,8 +267,8 @@ class ClassSweeps {
         const double low = least_owned(row, classes, n), high = highest(n), violation = high - low;
         if (violation > kStill * (1 + std::fabs(high))) {
           seen.add(violation);
-          gap += row_gap(row, classes, n);
-          growth += step(entries, row, classes, n);
+          gap += row_gap(row, classes, n, high);
+          growth += step(entries, row, classes, n, high);
         } else if (row.owner != kMixed && low - highest_but(row.owner, classes, n) > limit_) {
           row.leaving = any_leaves = true;
         }
@@ -289,7 +303,7 @@ class ClassSweeps {
 
   // Solves the row's problem over the classes and moves the weights; returns the growth of the dual.
   template <class Entries>
-  double step(const Entries& entries, ClassRowState& row, const std::uint16_t* classes, std::size_t n) {
+  double step(const Entries& entries, ClassRowState& row, const std::uint16_t* classes, std::size_t n, double high) {
     double* p = p_of(row);
     for (std::size_t m = 0; m < n; ++m) next_[m] = g_[m] + row.q * p[classes[m]];
     const std::size_t support = simplex_.solve(next_.data(), n, row.q, row.cost);
@@ -302,7 +316,7 @@ class ClassSweeps {
       const double change = next_[m] - p[k];
       if (change == 0) continue;
       p[k] = next_[m];
-      growth += change * (g_[m] - 0.5 * row.q * change);
+      growth += change * (g_[m] - high - 0.5 * row.q * change);  // changes sum to 0: `high` only saves digits
       move_sums(row, k, -change);
       changed_[n_changed] = k;
       change_[n_changed++] = static_cast<Weight>(-change * inverse_strength_);
@@ -351,10 +365,10 @@ class ClassSweeps {
   }
 
   // c_i max g − Σ_k p_ik g_k: what the row adds to the duality gap.
-  double row_gap(const ClassRowState& row, const std::uint16_t* classes, std::size_t n) const {
+  double row_gap(const ClassRowState& row, const std::uint16_t* classes, std::size_t n, double high) const {
     const double* p = p_of(row);
-    double sum = row.cost * highest(n);
-    for (std::size_t m = 0; m < n; ++m) sum -= p[classes[m]] * g_[m];
+    double sum = 0;
+    for (std::size_t m = 0; m < n; ++m) sum += p[classes[m]] * (high - g_[m]);
     return sum;
   }
 
@@ -483,6 +497,7 @@ void bind_sweeps(nb::module_& m, const char* name) {
       .def("reduce", &Sweeps::reduce, "factors"_a)
       .def("refresh", &Sweeps::refresh)
       .def("product", &Sweeps::product, "rows"_a, "factors"_a, "out"_a.noconvert(), "totals"_a.noconvert())
+      .def("lagrangian", &Sweeps::lagrangian, "z"_a)
       .def("average_weights", &Sweeps::average_weights, "share"_a, "out"_a.noconvert())
       .def("copy_intercepts", &Sweeps::copy_intercepts, "out"_a.noconvert())
       .def("copy_totals", &Sweeps::copy_totals, "out"_a.noconvert())

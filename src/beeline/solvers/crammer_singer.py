@@ -18,6 +18,7 @@ __all__ = ["ClassDualCD"]
 
 # From this tolerance on, sweeps may see values and weights rounded to float32.
 _ROUGH_TOL = 1e-5
+_PATIENCE = 6  # looks without a better bound
 _MOST_CLASSES = 2**16 - 2
 _NONE = np.zeros(0)
 
@@ -84,13 +85,12 @@ class ClassDualCD(Solver):
             descent = _Descent(rows, objective, self, rough)
             if start is not None:
                 descent.warm(start)
-            while True:
-                moved = descent.sweep()
-                best = descent.look()
-                stalled = not moved or descent.idle > descent.PATIENCE
-                yield Step(best.theta, best.value, descent.bound, passes + descent.passes, final=stalled and not rough)
-                if stalled:
-                    break
+            still = 0
+            while still < 2 and not (rough and descent.idle > _PATIENCE):
+                still = 0 if descent.sweep() else still + 1
+                best = descent.look(latest=still > 0)
+                final = still > 1 and not rough
+                yield Step(best.theta, best.value, descent.bound, passes + descent.passes, final=final)
             start, passes = best.theta, passes + descent.passes
 
 
@@ -101,9 +101,9 @@ class _Descent:
     the same bits.
     """
 
-    PATIENCE = 4  # looks without a better bound
     _LOOK_EVERY = 6.0  # a look when sweeps have taken so many times its work
     _FIRST = 2  # sweeps before the first look
+    _REFRESH = 64  # sweeps after which the weights are made anew, lest rounding adds up
 
     def __init__(self, rows: ShuffledRows, objective: Objective, solver: ClassDualCD, rough: bool) -> None:
         self.rows, self.tol = rows, solver.tol
@@ -122,6 +122,8 @@ class _Descent:
         self.averages = o.data.n_features <= o.data.n_rows
         shape = (o.data.n_features, k) if self.averages else (0, k)
         self.average, self.totals, self.intercepts, self.n_averaged = np.zeros(shape), np.zeros(k), np.zeros(k), 0
+        self.product: Floats | None = None
+        self.allowance = 1e-4 if rough else 1e-9  # far above the relative rounding of the weights
         self.work = max(1, o.data.nnz) * k
         self.total = float(o.costs.sum()) if self.free else np.inf
         self.gained, self.ratio = 0.0, 0.5  # the dual's growth so far; the true gap against the one that sweeps see
@@ -145,7 +147,7 @@ class _Descent:
         self.passes += 2
         self.sweeps.start(self.best.z[0], 0.1)
         self.sweeps.reduce(self._balance())
-        gain, square, _ = self._product()
+        gain, square = self._product()
         best = min(1.0, self.modulus * gain / square) if square > 0 else 1.0
         self.sweeps.reduce(np.full((o.n_outputs, o.n_outputs), best))
         self.sweeps.refresh()
@@ -161,6 +163,8 @@ class _Descent:
             self.passes += scored / self.work
             work += scored + 2 * entries
             total += growth
+            if self.n_sweeps % self._REFRESH == 0:
+                self.sweeps.refresh()
             self._average()
             if self.free:
                 self.sweeps.recentre()
@@ -194,38 +198,61 @@ class _Descent:
             self.totals += share * (self._totals() - self.totals)
             self.sweeps.average_weights(share, self.average)
 
-    def look(self) -> Point:
-        """The best primal point so far, and a lower bound of the optimum; two passes."""
-        o = self.objective
-        gain, square, product = self._product(self._balance() if self.free else None)
-        bound = gain - square / (2 * self.modulus)
+    def look(self, latest: bool) -> Point:
+        """The best primal point so far, and a lower bound of the optimum; one or two passes.
+
+        `latest`: the present weights count, not their average, since they are at rest.
+        """
+        o, k = self.objective, self.objective.n_outputs
+        latest = latest or not self.averages
+        w, b = self.average, self.intercepts
+        if latest:
+            w, b = np.zeros((o.data.n_features, k)), np.empty(k)
+            self.sweeps.average_weights(1.0, w)
+            self.sweeps.copy_intercepts(b)
+        if self.free:
+            w = w - np.outer(self.rows.mean, (self._totals() if latest else self.totals) / self.modulus)
+        theta = np.append(w, b) if o.has_intercept else w.flatten()
+        point = Point(o, theta, o.scores(theta))
+        self.passes += 1
+        bound = self._lagrangian(point) if latest and not self.free else self._dual()
         self.idle = 0 if bound > self.bound else self.idle + 1
         self.bound = max(self.bound, bound)
-        w = product
-        w /= self.modulus
-        if self.averages:
-            w = self.average - np.outer(self.rows.mean, self.totals) / self.modulus if self.free else self.average
-        theta = o.join(w, self.intercepts)
-        point = Point(o, theta, o.scores(theta))
         self.sweeps.revise(point.z[0])
         if self.best is not None and self.averages:
             point = self.best.towards(point, 0.05 * self.tol)
         self.n_averaged = 0
-        self.passes += 2
         if self.best is None or point.value <= self.best.value:
             self.best = point
         if self.seen > 0:
             self.ratio = max(0.1, (self.best.value - self.bound) / self.seen)
         return self.best
 
-    def _product(self, factors: Floats | None = None) -> tuple[float, float, Floats]:
-        """Σ (c_i − p_iy), ‖Xᵀa‖² with the regularized intercepts' part, and Xᵀa; a pass."""
+    def _lagrangian(self, point: Point) -> float:
+        """The dual value from the scores of the present weights, without a pass.
+
+        The Lagrangian at W lies above its minimum by ‖λW − Xᵀa‖²/(2λ): the square of what rounding has done to W, for
+        which the allowance is ample.
+        """
+        square = dot(point.theta, point.theta)
+        return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(point.z[0])
+
+    def _dual(self) -> float:
+        """The dual value at the present p, made to meet Σ_i a_ik = 0 where intercepts are free; a pass."""
+        gain, square = self._product(self._balance() if self.free else None)
+        self.passes += 1
+        return gain - square / (2 * self.modulus)
+
+    def _product(self, factors: Floats | None = None) -> tuple[float, float]:
+        """Σ (c_i − p_iy), and ‖Xᵀa‖² with the regularized intercepts' part."""
         o = self.objective
-        product, totals = np.empty((o.data.n_features, o.n_outputs)), np.empty(o.n_outputs)
-        gain = self.sweeps.product(self.exact, np.zeros((0, 0)) if factors is None else factors, product, totals)
-        flat = product.reshape(-1)
-        square = dot(flat, flat) + (dot(totals, totals) if o.intercept == "regularized" else 0.0)
-        return gain, square, product
+        if self.product is None:
+            self.product = np.empty((o.data.n_features, o.n_outputs))
+        totals = np.empty(o.n_outputs)
+        factors = np.zeros((0, 0)) if factors is None else factors
+        gain = self.sweeps.product(self.exact, factors, self.product, totals)
+        flat = self.product.reshape(-1)
+        return gain, dot(flat, flat) + (dot(totals, totals) if o.intercept == "regularized" else 0.0)
 
     def _balance(self) -> Floats:
         """What p_ik must be multiplied by for Σ_i a_ik = 0, by (y_i, k)."""
