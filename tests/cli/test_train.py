@@ -92,6 +92,15 @@ def test_text_labels_are_classes(quickly, tmp_path, pets):
     assert Model.load(tmp_path / "m").classes.tolist() == ["bird", "cat", "dog"]
 
 
+def test_crammer_singer(quickly, tmp_path, pets):
+    options = ["--loss", "hinge", "--multiclass", "crammer_singer", "--tol", "1e-6"]
+    out = done_well(quickly("train", pets, "-o", "m", "--label", "kind", *options))
+    assert "above the optimum" in out
+    model = Model.load(tmp_path / "m")
+    assert (model.loss, model.settings["multiclass"], model.report.solver) == ("hinge", "crammer_singer", "class_dual_cd")
+    assert model.weights.shape[1] == 3
+
+
 def test_every_option_reaches_the_model(quickly, tmp_path, pets):
     options = ["--loss", "squared_hinge", "--C", "0.5", "--regularizer", "l2", "--intercept", "regularized"]
     options += ["--multiclass", "ovr", "--class-weight", "cat=2", "--class-weight", "dog=0.5", "--probability"]

@@ -32,6 +32,8 @@ def optimum(name, X, y, c, *, epsilon=0.1, strength=1.0, l1=0.0, l2=1.0, interce
         return _by_slacks(name, X, y, c, epsilon, strength * l2 * penalised)
     if name == "softmax":
         return _softmax(X, y.astype(int), c, strength * l2 * penalised)
+    if name == "crammer_singer":
+        return _crammer_singer(X, y.astype(int), c, strength * l2 * penalised)
     return _by_lbfgs(lambda z: _smooth(name, epsilon, z, y), X, c, strength * l1 * penalised, strength * l2 * penalised)
 
 
@@ -110,6 +112,22 @@ def _by_slacks(name, X, y, c, epsilon, l2):
     # The last iterates drown in rounding: the best one counts.
     linear = np.concatenate([np.zeros(p), c]) / scale
     return min(value(v) for v in _interior_points(np.concatenate([l2, np.zeros(n)]) / scale, linear, G, h))
+
+
+def _crammer_singer(X, y, c, l2):
+    """The quadratic programme with a slack a row: x·w_k − x·w_y + [k ≠ y] ≤ slack for every class k."""
+    X, y, c = X[c > 0], y[c > 0], c[c > 0]
+    (n, p), k = X.shape, y.max() + 1
+    differences = np.eye(k)[None, :, :] - np.eye(k)[y][:, None, :]  # row, class, weights of a class
+    G = np.hstack([np.einsum("ikl,ij->ikjl", differences, X).reshape(n * k, p * k), -np.repeat(np.eye(n), k, axis=0)])
+    h = -(1 - np.eye(k)[y]).ravel()
+    squares, scale = np.repeat(l2, k), c.sum()
+
+    def value(v):
+        return 0.5 * squares @ v[: p * k] ** 2 + c @ (G[:, : p * k] @ v[: p * k] - h).reshape(n, k).max(axis=1)
+
+    linear = np.concatenate([np.zeros(p * k), c]) / scale
+    return min(value(v) for v in _interior_points(np.concatenate([squares, np.zeros(n)]) / scale, linear, G, h))
 
 
 def _interior_points(P, q, G, h):

@@ -26,7 +26,7 @@ TOL = 1e-6
 CLASSES = 4
 INTERCEPTS = ("free", "regularized", "none")
 NAMES = ("logistic", "hinge", "squared_hinge", "squared", "epsilon_insensitive", "squared_epsilon_insensitive")
-NAMES += ("softmax",)
+NAMES += ("softmax", "crammer_singer")
 REGULARIZERS = (L2(), L1(), ElasticNet(0.4))
 
 

@@ -59,6 +59,16 @@ class TestSameOptimum:
         peer = svm.LinearSVC(C=0.5, loss=loss, dual=True, tol=1e-10, max_iter=1_000_000, random_state=0)
         np.testing.assert_allclose(ours.coef_, peer.fit(X, y, weights).coef_, atol=2e-4)
 
+    @pytest.mark.parametrize("intercept", [False, "regularized"])
+    def test_crammer_singer(self, intercept, weights):
+        ours = LinearSVC(C=0.5, multi_class="crammer_singer", fit_intercept=intercept, tol=1e-10)
+        peer = svm.LinearSVC(C=0.5, multi_class="crammer_singer", tol=1e-8, max_iter=1_000_000, random_state=0)
+        peer.set_params(fit_intercept=bool(intercept))
+        ours.fit(X, THREE, weights)
+        peer.fit(X, THREE, weights)
+        np.testing.assert_allclose(ours.coef_, peer.coef_, atol=2e-4)
+        np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(X), atol=2e-3)
+
     @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
     def test_svr(self, loss, weights):
         ours = LinearSVR(C=0.5, epsilon=0.2, loss=loss, fit_intercept="regularized", tol=1e-10).fit(X, TARGET, weights)

@@ -156,6 +156,8 @@ class TestParameters:
             (LinearSVC(C=0), "C must be positive"),
             (LinearSVC(loss="logistic"), "loss must be one of"),
             (LinearSVC(multi_class="softmax"), "multi_class must be one of"),
+            (LinearSVC(multi_class="crammer_singer", loss="squared_hinge"), "extends the loss 'hinge' to more classes"),
+            (LinearSVC(multi_class="crammer_singer", l1_ratio=0.5), "no solver can take this pair"),
             (LinearSVC(class_weight="even"), "class_weight must be"),
             (LinearSVC(class_weight={10: 2, 7: 1}), "names the class 7, .* 10, 20, 30"),
             (LinearSVC(class_weight={10: -2}), "class_weight of 10 must be"),

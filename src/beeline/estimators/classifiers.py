@@ -16,19 +16,21 @@ __all__ = ["LinearSVC", "LogisticRegression"]
 class LinearSVC(LinearClassifier):
     """Linear support vector machine.
 
-    Minimises Ω(w) + C·Σ weight_i·l(y_i z_i), z = Xw + b, with the hinge or its square as l.
+    Minimises Ω(w) + C·Σ weight_i·l(y_i z_i), z = Xw + b, with the hinge or its square as l; for more than two classes,
+    one such problem a class, or Crammer and Singer's for all, Ω(W) + C·Σ weight_i·max_k (z_ik + [k ≠ y_i] − z_iy).
 
     <fit>
 
     Parameters
     ----------
     <C>
-    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        max(0, 1 − yz)² or max(0, 1 − yz).
+    loss : {"squared_hinge", "hinge"} or None, default=None
+        max(0, 1 − yz)² or max(0, 1 − yz). None is "squared_hinge", or "hinge" for "crammer_singer", which has no other.
     <l1_ratio>
     <fit_intercept>
-    multi_class : {"ovr"}, default="ovr"
-        More than two classes: each against the rest.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "ovr" has one problem for each class against the rest, "crammer_singer" one for all classes: the margin between
+        the score of the right class and the best other one.
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba`, calibrated by Platt's method on the scores of five-fold cross-validation: takes about
@@ -54,10 +56,10 @@ class LinearSVC(LinearClassifier):
         self,
         *,
         C: float = 1.0,
-        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        loss: Literal["squared_hinge", "hinge"] | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
-        multi_class: Literal["ovr"] = "ovr",
+        multi_class: Literal["ovr", "crammer_singer"] = "ovr",
         class_weight: ClassWeight = None,
         probability: bool = False,
         solver: str = "auto",
@@ -84,10 +86,12 @@ class LinearSVC(LinearClassifier):
         self.verbose = verbose
 
     def _settings(self) -> dict[str, Any]:
-        one_of("loss", self.loss, ("squared_hinge", "hinge"))
-        one_of("multi_class", self.multi_class, ("ovr",))
+        one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        usual = "hinge" if self.multi_class == "crammer_singer" else "squared_hinge"
+        loss = usual if self.loss is None else self.loss
+        one_of("loss", loss, ("squared_hinge", "hinge"))
         return {
-            "loss": self.loss,
+            "loss": loss,
             "C": self.C,
             "regularizer": mixture(self.l1_ratio),
             "multiclass": self.multi_class,

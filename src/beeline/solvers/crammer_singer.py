@@ -27,11 +27,10 @@ class ClassDualCD(Solver):
     """Minimises J with the Crammer–Singer loss and L2 regularization through its dual, row by row.
 
     Primal: min λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + [k ≠ y_i] − z_iy), λ = strength · l2. Dual: max −‖Xᵀa‖²/(2λ) +
-    Σ_i (c_i − p_iy) with a_ik = c_i [k = y_i] − p_ik, W = Xᵀa/λ, where p_i lies in the simplex p_ik ≥ 0, Σ_k p_ik = c_i.
-    Free intercepts add Σ_i a_ik = 0 for every class. Rows are taken in random order, and for each the dual is
-    maximised over its own p_i, exactly (Keerthi et al. 2008, algorithm 2; Crammer & Singer 2001, section 5). Rows
-    with all of p_i at one class that wants to keep it are left out (shrinking); so are, from 33 classes on, classes
-    that do not compete in a row.
+    Σ_i (c_i − p_iy) with a_ik = c_i [k = y_i] − p_ik and W = Xᵀa/λ, where p_ik ≥ 0 and Σ_k p_ik = c_i. Free intercepts
+    add Σ_i a_ik = 0 for every class. Rows are taken in random order, and for each the dual is maximised over its own
+    p_i, exactly (Keerthi et al. 2008, algorithm 2; Crammer & Singer 2001, section 5). Rows with all of p_i at one class
+    that wants to keep it are left out (shrinking); so are, from 33 classes on, classes that do not compete in a row.
 
     What is not as in these papers: rows are shuffled once, and then runs of eight neighbours. The weights of a
     feature lie side by side, and in float32 while the tolerance is far above its rounding: a row is scored against
@@ -81,7 +80,7 @@ class ClassDualCD(Solver):
         """A few sweeps, then a look at all rows; in float64 from where float32 gets no further."""
         passes = 0.0
         for rough in (True, False) if self.tol >= _ROUGH_TOL else (False,):
-            rows = ShuffledRows.of(objective.data, self.seed, many=True, rough=rough)
+            rows = ShuffledRows.of(objective.data, self.seed, rough=rough)
             descent = _Descent(rows, objective, self, rough)
             if start is not None:
                 descent.warm(start)

@@ -1,0 +1,177 @@
+"""The sweeps of the Crammer–Singer form against NumPy twins, and what its solver adds to them."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beeline.data.arrays import from_arrays
+from beeline.exceptions import ParameterError
+from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays
+from beeline.losses import CrammerSinger, Hinge
+from beeline.objective import Objective
+from beeline.regularizers import L2
+from beeline.solvers.auto import choose_solver
+from beeline.solvers.base import Status
+from beeline.solvers.crammer_singer import ClassDualCD, balance
+from beeline.solvers.dual_cd import DualCD
+
+WIDTHS = (2, 3, 8, 9, 17, 31, 33, 70, 105)
+every_width = pytest.mark.parametrize("k", WIDTHS)
+NONE = np.zeros((0, 0))
+
+
+def rows_of(X):
+    if scipy.sparse.issparse(X):
+        return RowArrays(X.data, X.indptr, X.indices, X.shape[1])
+    return RowArrays(X, None, None, X.shape[1])
+
+
+def some(n=30, d=12, k=5, seed=0, sparse=True):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d)) * (random.random((n, d)) < 0.5)
+    return (scipy.sparse.csr_array(X) if sparse else X), random.integers(0, k, size=n), random.uniform(0.2, 2, size=n)
+
+
+def sweeps_of(X, y, c, k, strength=2.0, kind=ClassSweeps):
+    sweeps = kind(rows_of(X), np.arange(len(y)), False, y, c, k, 0)
+    sweeps.measure(np.asarray((X * X).sum(axis=1)).ravel(), np.zeros(0), 1 / strength, 0.0, 0.0)
+    return sweeps
+
+
+def product_of(sweeps, X, k):
+    out, totals = np.empty((X.shape[1], k)), np.empty(k)
+    return sweeps.product(rows_of(X), NONE, out, totals), out, totals
+
+
+def nearest(v, total):
+    """The nearest point of the simplex, by sorting."""
+    down = np.sort(v)[::-1]
+    tops = (np.cumsum(down) - total) / np.arange(1, len(v) + 1)
+    return np.maximum(v - tops[np.flatnonzero(down > tops)[-1]], 0)
+
+
+@every_width
+def test_a_step_solves_the_row_exactly(k):
+    X, y, c = some(n=1, k=k, seed=k, sparse=False)
+    W0 = 0.3 * np.random.default_rng(1).normal(size=(X.shape[1], k))
+    sweeps = sweeps_of(X, y, c, k)
+    sweeps.start(X @ W0, 1.0)
+    sweeps.refresh()
+    g0 = X @ W0 + 1
+    g0[0, y[0]] -= 1
+    p = nearest(g0[0] * c[0], c[0])
+    start = -p
+    start[y[0]] += c[0]
+    np.testing.assert_allclose(product_of(sweeps, X, k)[1], X.T @ start[None, :], atol=1e-12)
+    g = (X @ X.T / 2.0)[0, 0] * start + 1
+    g[y[0]] -= 1
+    q = float(X[0] @ X[0]) / 2.0
+    best = -nearest(p + g / q, c[0])
+    best[y[0]] += c[0]
+    sweeps.sweep()
+    gain, product, totals = product_of(sweeps, X, k)
+    np.testing.assert_allclose(product, X.T @ best[None, :], atol=1e-12)
+    np.testing.assert_allclose(totals, best, atol=1e-12)
+    assert gain == pytest.approx(best[y[0]], abs=1e-12)
+
+
+@every_width
+@pytest.mark.parametrize("kind", [ClassSweeps, RoughClassSweeps])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_weights_and_growth_are_those_of_the_dual(k, kind, sparse):
+    X, y, c = some(n=40, d=23, k=k, sparse=sparse)
+    sweeps, grown, close = sweeps_of(X, y, c, k, kind=kind), 0.0, 1e-12 if kind is ClassSweeps else 1e-5
+    for _ in range(6):
+        grown += sweeps.sweep()[0]
+        gain, product, _ = product_of(sweeps, X, k)
+        assert grown == pytest.approx(gain - np.sum(product**2) / 4, rel=close)
+    weights = np.zeros_like(product)
+    sweeps.average_weights(1.0, weights)
+    np.testing.assert_allclose(weights, product / 2, atol=10 * close)
+    z = X @ weights
+    assert np.sum(weights**2) + sweeps.lagrangian(z) == pytest.approx(gain - np.sum(product**2) / 4, rel=close)
+
+
+def test_both_types_of_weights_take_the_same_steps():
+    X, y, c = some(n=50, d=20, k=6)
+    fine, rough = sweeps_of(X, y, c, 6), sweeps_of(X, y, c, 6, kind=RoughClassSweeps)
+    for _ in range(5):
+        assert fine.sweep()[:2] == pytest.approx(rough.sweep()[:2], rel=1e-4)
+
+
+@given(st.integers(2, 9), st.integers(0, 10_000), st.floats(0.1, 1.0))
+def test_balance_takes_away_only_what_it_must(k, seed, density):
+    random = np.random.default_rng(seed)
+    flows = random.exponential(size=(k, k)) * (random.random((k, k)) < density)
+    factors = balance(flows)
+    assert (factors >= 0).all()
+    assert (factors <= 1).all()
+    left = flows * factors
+    np.fill_diagonal(left, 0)
+    np.testing.assert_allclose(left.sum(axis=0), left.sum(axis=1), atol=1e-12 * (1 + flows.sum()))
+    np.testing.assert_allclose((left * balance(left)).sum(), left.sum(), atol=1e-12 * (1 + flows.sum()))
+
+
+def objective(k, n=150, d=20, intercept="free", seed=0, cost=1.0, **settings):
+    random = np.random.default_rng(seed)
+    X = (random.normal(size=(n, d)) + 0.5) * (random.random((n, d)) < 0.4)
+    y = (X @ random.normal(size=(d, k)) + random.gumbel(size=(n, k))).argmax(axis=1).astype(float)
+    data = from_arrays(scipy.sparse.csr_array(X))
+    costs = np.full(n, float(cost))
+    return Objective(data, y, costs, CrammerSinger(), L2(), 1.0, intercept, n_outputs=k, **settings)
+
+
+@pytest.mark.parametrize("k", [33, 50])
+@pytest.mark.parametrize("intercept", ["free", "regularized", "none"])
+@pytest.mark.parametrize("d", [20, 300])
+def test_many_classes(k, intercept, d):
+    """Two ways to the same optimum: classes that do not compete are left out, or all are scored in float64."""
+    o = objective(k, d=d, intercept=intercept, cost=0.5)
+    rough, fine = ClassDualCD(1e-5).solve(o), ClassDualCD(1e-9).solve(o)
+    assert rough.status is Status.CONVERGED
+    assert fine.status is Status.CONVERGED
+    assert fine.objective <= rough.objective * (1 + 1e-9)
+    assert rough.objective <= fine.objective * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_two_classes_are_the_hinge_of_their_difference(intercept):
+    o = objective(2, intercept=intercept)
+    result = ClassDualCD(1e-7, 1e5).solve(o)
+    twin = replace_loss(o, Hinge(), np.where(o.labels == 1, 1.0, -1.0), strength=0.5)
+    assert result.objective == pytest.approx(DualCD(1e-7, 1e5).solve(twin).objective, rel=2e-7)
+    w, _ = o.split(result.theta)
+    np.testing.assert_allclose(w[:, 0], -w[:, 1], atol=1e-9)
+
+
+def replace_loss(o, loss, labels, strength):
+    return Objective(o.data, labels, o.costs, loss, o.regularizer, strength, o.intercept)
+
+
+def test_free_intercepts_sum_to_zero():
+    o = objective(6)
+    _, b = o.split(ClassDualCD(1e-4).solve(o).theta)
+    assert abs(b.sum()) <= 1e-9 * np.abs(b).max()
+    assert np.abs(b).max() > 0.01
+
+
+def test_rounding_to_single_is_left_when_it_gets_no_further():
+    """Rows that differ by 10⁻⁵ of themselves: float32 cannot tell them apart well enough."""
+    random = np.random.default_rng(0)
+    X = 1.0 + 1e-5 * random.normal(size=(200, 4))
+    y = np.repeat(np.arange(4.0), 50)
+    o = Objective(from_arrays(X), y, np.full(200, 1e4), CrammerSinger(), L2(), 1e-6, "free", n_outputs=4)
+    result = ClassDualCD(1e-3, 3000).run(o)
+    assert result.gap <= 1e-3 or result.status is Status.LIMIT
+    assert np.isfinite(result.objective)
+
+
+def test_is_the_choice_for_its_loss_and_refuses_others():
+    assert choose_solver(objective(4)).name == "class_dual_cd"
+    scalar = replace_loss(objective(2), Hinge(), np.ones(150), 1.0)
+    with pytest.raises(ParameterError, match=r"'class_dual_cd' is for the loss of Crammer and Singer"):
+        choose_solver(scalar, "class_dual_cd")
+    with pytest.raises(ParameterError, match="seed must not be negative"):
+        ClassDualCD(seed=-1)
