@@ -97,7 +97,8 @@ def test_crammer_singer(quickly, tmp_path, pets):
     out = done_well(quickly("train", pets, "-o", "m", "--label", "kind", *options))
     assert "above the optimum" in out
     model = Model.load(tmp_path / "m")
-    assert (model.loss, model.settings["multiclass"], model.report.solver) == ("hinge", "crammer_singer", "class_dual_cd")
+    assert (model.loss, model.report.solver) == ("hinge", "class_dual_cd")
+    assert model.settings["multiclass"] == "crammer_singer"
     assert model.weights.shape[1] == 3
 
 

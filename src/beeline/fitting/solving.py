@@ -40,7 +40,7 @@ def solve(task: Task, settings: Settings, callback: Callback | None, start: Trai
 
 def _polished(task: Task, settings: Settings, trained: Trained) -> Trained:
     """The model at the end of the way; the one that was given where another solver cannot make it better."""
-    # Where the loss has kinks, coordinate descent ends on them exactly; for a loss of several scores it is `auto` itself.
+    # Where the loss has kinks, coordinate descent ends on them exactly; `auto` takes it for a loss of several scores.
     kinks = not task.loss.smooth and task.joint_loss is None
     solver = "dual_cd" if settings.solver == "auto" and kinks else settings.solver
     try:

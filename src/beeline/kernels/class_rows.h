@@ -1,5 +1,5 @@
-// One row against the weights of many classes. The weights of a feature lie side by side, `stride` of them (the classes,
-// rounded up to a whole vector), so that one visit to an entry serves all classes.
+// One row against the weights of many classes. The weights of a feature lie side by side, `stride` of them (the
+// classes, rounded up to a whole vector), so that one visit to an entry serves all classes.
 #pragma once
 
 #include <cstddef>
@@ -50,13 +50,27 @@ class ClassRow {
     std::size_t k = 0;
     for (; k + kTile * kLanes <= stride; k += kTile * kLanes) tile<kTile>(row, w + k, stride, out + k);
     switch ((stride - k) / kLanes) {
-      case 1: tile<1>(row, w + k, stride, out + k); break;
-      case 2: tile<2>(row, w + k, stride, out + k); break;
-      case 3: tile<3>(row, w + k, stride, out + k); break;
-      case 4: tile<4>(row, w + k, stride, out + k); break;
-      case 5: tile<5>(row, w + k, stride, out + k); break;
-      case 6: tile<6>(row, w + k, stride, out + k); break;
-      case 7: tile<7>(row, w + k, stride, out + k); break;
+      case 1:
+        tile<1>(row, w + k, stride, out + k);
+        break;
+      case 2:
+        tile<2>(row, w + k, stride, out + k);
+        break;
+      case 3:
+        tile<3>(row, w + k, stride, out + k);
+        break;
+      case 4:
+        tile<4>(row, w + k, stride, out + k);
+        break;
+      case 5:
+        tile<5>(row, w + k, stride, out + k);
+        break;
+      case 6:
+        tile<6>(row, w + k, stride, out + k);
+        break;
+      case 7:
+        tile<7>(row, w + k, stride, out + k);
+        break;
     }
   }
 
@@ -66,9 +80,15 @@ class ClassRow {
     std::size_t m = 0;
     for (; m + 4 <= n; m += 4) few<4>(row, w, stride, classes + m, out + m);
     switch (n - m) {
-      case 1: few<1>(row, w, stride, classes + m, out + m); break;
-      case 2: few<2>(row, w, stride, classes + m, out + m); break;
-      case 3: few<3>(row, w, stride, classes + m, out + m); break;
+      case 1:
+        few<1>(row, w, stride, classes + m, out + m);
+        break;
+      case 2:
+        few<2>(row, w, stride, classes + m, out + m);
+        break;
+      case 3:
+        few<3>(row, w, stride, classes + m, out + m);
+        break;
     }
   }
 
@@ -77,13 +97,27 @@ class ClassRow {
     std::size_t k = 0;
     for (; k + kTile * kLanes <= stride; k += kTile * kLanes) add_tile<kTile>(row, change + k, stride, w + k);
     switch ((stride - k) / kLanes) {
-      case 1: add_tile<1>(row, change + k, stride, w + k); break;
-      case 2: add_tile<2>(row, change + k, stride, w + k); break;
-      case 3: add_tile<3>(row, change + k, stride, w + k); break;
-      case 4: add_tile<4>(row, change + k, stride, w + k); break;
-      case 5: add_tile<5>(row, change + k, stride, w + k); break;
-      case 6: add_tile<6>(row, change + k, stride, w + k); break;
-      case 7: add_tile<7>(row, change + k, stride, w + k); break;
+      case 1:
+        add_tile<1>(row, change + k, stride, w + k);
+        break;
+      case 2:
+        add_tile<2>(row, change + k, stride, w + k);
+        break;
+      case 3:
+        add_tile<3>(row, change + k, stride, w + k);
+        break;
+      case 4:
+        add_tile<4>(row, change + k, stride, w + k);
+        break;
+      case 5:
+        add_tile<5>(row, change + k, stride, w + k);
+        break;
+      case 6:
+        add_tile<6>(row, change + k, stride, w + k);
+        break;
+      case 7:
+        add_tile<7>(row, change + k, stride, w + k);
+        break;
     }
   }
 

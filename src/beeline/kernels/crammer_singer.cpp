@@ -2,9 +2,9 @@
 //
 // Primal:  min over W, b of  λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + [k ≠ y_i] − z_iy),  z_ik = x_iᵀw_k + b_k.
 // Dual:    max over p    of  −‖Σ_i x_i a_iᵀ‖²/(2λ) + Σ_i (c_i − p_iy),   a_ik = c_i [k = y_i] − p_ik,
-// with p_i in the simplex p_ik ≥ 0, Σ_k p_ik = c_i, and w_k = Σ a_ik x_i/λ. p_i says which classes compete in row i: all
-// of it lies at one class, usually y_i, in a row that is settled. With g_k = z_ik + [k ≠ y_i], and q = ‖x_i‖²/λ, the best
-// p_i is the point of the simplex nearest to p_i + g/q.
+// with p_i in the simplex p_ik ≥ 0, Σ_k p_ik = c_i, and w_k = Σ a_ik x_i/λ. p_i says which classes compete in row i:
+// all of it lies at one class, usually y_i, in a row that is settled. With g_k = z_ik + [k ≠ y_i], and q = ‖x_i‖²/λ,
+// the best p_i is the point of the simplex nearest to p_i + g/q.
 //
 // An intercept that costs nothing adds the constraints s_k = Σ_i a_ik = 0: the method of multipliers, with the rows
 // centred in effect, as dual_cd.cpp explains for one class.
@@ -36,13 +36,13 @@ using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
 using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::uint16_t kMixed = 0xffff;        // no class has all of p_i
-constexpr std::size_t kFewClasses = 32;         // are all scored, always
-constexpr double kStill = 1e-13;                // violations that rounding makes
+constexpr std::uint16_t kMixed = 0xffff;  // no class has all of p_i
+constexpr std::size_t kFewClasses = 32;   // are all scored, always
+constexpr double kStill = 1e-13;          // violations that rounding makes
 
 // Everything about a row but p_i, in one cache line.
 struct alignas(64) ClassRowState {
-  double q;     // ‖x_i − μ‖²/λ + ρ
+  double q;  // ‖x_i − μ‖²/λ + ρ
   double cost;
   double mean;  // m_i = μᵀx_i
   Span span;
@@ -79,8 +79,8 @@ class ClassSweeps {
       if (costs.data()[i] <= 0) continue;
       const auto label = static_cast<std::uint16_t>(y.data()[i]);
       rows_.push_back({0, costs.data()[i], 0, span_of(arrays, copied ? k : i), static_cast<std::uint32_t>(i),
-                       static_cast<std::uint32_t>(rows_.size()), label, label,
-                       static_cast<std::uint16_t>(n_classes), false});
+                       static_cast<std::uint32_t>(rows_.size()), label, label, static_cast<std::uint16_t>(n_classes),
+                       false});
     }
     active_ = rows_.size();
     p_.assign(rows_.size() * n_classes, 0.0);
@@ -106,8 +106,8 @@ class ClassSweeps {
     resum();
   }
 
-  // One pass over the rows that have not been shrunk: (growth of the dual, the rows' gaps when they were visited, entries
-  // visited, entries times classes scored).
+  // One pass over the rows that have not been shrunk: (growth of the dual, the rows' gaps when they were visited,
+  // entries visited, entries times classes scored).
   std::tuple<double, double, double, double> sweep() {
     nb::gil_scoped_release release;
     return with_entries(arrays_, [&](auto entries) { return sweep_rows(entries); });
