@@ -104,7 +104,7 @@ struct LogisticDual {
     const double c = row.cost, margin = row.y * z, alpha = std::clamp(row.y * row.a, 1e-300, c);
     const double start = std::log(alpha / std::max(c - alpha, 1e-300)), slope = margin + start;
     double low = -margin - row.q * (c - alpha), high = -margin + row.q * alpha;
-    double t = std::clamp(start, low, high), sigma = sigmoid(t);
+    double t = std::clamp(start, low, high), sigma = t == start ? alpha / c : sigmoid(t);
     for (int i = 0; i < 100; ++i) {
       const double g = row.q * (c * sigma - alpha) + margin + t;
       (g > 0 ? high : low) = t;
@@ -113,7 +113,9 @@ struct LogisticDual {
       const double moved = std::fabs(next - t);
       t = next;
       sigma = sigmoid(t);
-      if (moved <= 1e-3 * std::fabs(t - start) || moved <= 1e-14 * std::fabs(t)) break;
+      // A step of Newton's method leaves at most 0.05qc of its square: σ″ never exceeds 0.1.
+      const double left = std::min(moved, 0.05 * row.q * c * moved * moved);
+      if (left <= 1e-3 * std::fabs(t - start) || left <= 1e-14 * std::fabs(t)) break;
     }
     return {row.y * c * sigma, slope};
   }
