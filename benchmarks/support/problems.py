@@ -14,6 +14,7 @@ from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
 from beeline.losses import get_loss
 from beeline.regularizers import L2
+from beeline.solvers.base import Callback, Step
 from beeline.solvers.training import Task, train
 from support import sets
 from support.sets import Rows
@@ -22,6 +23,7 @@ __all__ = ["Fit", "Problem", "Seconds", "Stopwatch"]
 
 # The optimum is computed to this certified gap; many classes cost too much time for the first.
 _CLOSE, _CLOSE_OF_MANY = 1e-9, 1e-6
+_PATIENCE = 20.0
 
 
 class Seconds(NamedTuple):
@@ -49,6 +51,11 @@ class Fit(NamedTuple):
     weights: np.ndarray
     intercepts: np.ndarray
     capped: bool = False
+
+
+def _close_enough(step: Step) -> bool:
+    """After a while, a hundredth of the target's distance will do for the optimum."""
+    return step.seconds > _PATIENCE and step.gap <= _CLOSE_OF_MANY
 
 
 _LOSSES = {
@@ -126,7 +133,7 @@ class Problem:
         told = z.argmax(axis=1) if self.multiclass else np.where(z[:, 0] > 0, 1, -1)
         return float(np.mean(told == rows.labels))
 
-    def beeline(self, tol: float, max_passes: float = 1e6) -> Fit:
+    def beeline(self, tol: float, callback: Callback | None = None) -> Fit:
         """Train by beeline; every run gets a data set of its own, so that nothing is kept from the last one."""
         rows = self.rows
         labels = rows.labels if self.multiclass else (rows.labels > 0).astype(np.float64)
@@ -137,7 +144,7 @@ class Problem:
             warnings.simplefilter("ignore")
             with Stopwatch() as watch:
                 task = Task(data, labels, self.n_classes, loss, L2(), intercept=self.intercept, **settings)
-                trained = train(task, tol=tol, max_passes=max_passes)
+                trained = train(task, tol=tol, max_passes=1e5, callback=callback)
         self.last = trained
         return Fit(watch.seconds, trained.weights, trained.intercepts)
 
@@ -146,7 +153,7 @@ class Problem:
         """The optimum, to a small certified gap or as far as it goes; computed once and kept in a file."""
         path = sets.FOLDER / f"optimum-{self.key}.npz"
         if not path.exists():
-            fit = self.beeline(_CLOSE_OF_MANY if self.multiclass else _CLOSE, max_passes=20_000)
+            fit = self.beeline(_CLOSE_OF_MANY) if self.multiclass else self.beeline(_CLOSE, _close_enough)
             gap = sum(r.gap * r.objective for r in self.last.results) / sum(r.objective for r in self.last.results)
             np.savez(path, weights=fit.weights, intercepts=fit.intercepts, gap=gap)
         with np.load(path) as file:
