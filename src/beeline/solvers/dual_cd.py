@@ -107,7 +107,8 @@ class _Descent:
     the same seed would not give the same bits.
     """
 
-    _LOOK_EVERY = 8.0  # a look when sweeps have taken so many times its work
+    _LOOK_EVERY = 8.0  # a look when sweeps have taken so many times its work: it also brings back rows
+    _LOOK_RARELY = 20.0  # where no rows leave
     _LOOK_AFTER = 1.5  # never before
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
@@ -138,7 +139,7 @@ class _Descent:
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
         self.total = float(o.costs.sum()) if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
-        self.growth, self.ratio = 0.0, 1.0  # in the last sweep, and the gap's ratio to it at the last look
+        self.growth, self.ratio = 0.0, 4.0  # of the last sweep, and the usual ratio of the gap to it
 
     def _measure(self, b: float) -> None:
         """Tell the kernel how the intercept enters."""
@@ -179,25 +180,32 @@ class _Descent:
         falls with the growth of the dual, and the last look told their ratio.
         """
         look = self.nnz + 15.0 * self.objective.data.n_rows
-        work, total = 0.0, 0.0
-        while work < self._LOOK_EVERY * look:
+        work, total, due = 0.0, 0.0, False
+        while not due:
             _, self.growth, entries = self.sweeps.sweep()
             self.passes += entries / self.nnz
-            work += 2.0 * entries + 10.0 * self.sweeps.active + 2000.0
+            work += (2.0 * entries + 10.0 * self.sweeps.active + 2000.0) / look
             total += self.growth
             self.dual += self.growth
             self._average()
             if self.objective.intercept == "free":
                 self.sweeps.recentre()
-            hopeful = self.ratio * self.growth <= self.tol * self.dual and work >= self._LOOK_AFTER * look
-            if (hopeful or self.growth <= 1e-4 * total) and abs(self.sweeps.total) <= 1e-3 * self.total:
-                break
+            due = self._look_is_due(work, total)
         return total > 0 or abs(self.sweeps.total) > 1e-12 * self.total
 
+    def _look_is_due(self, work: float, total: float) -> bool:
+        """After sweeps of so much work, in looks, by which the dual has grown so much."""
+        whole = self.sweeps.active == self.sweeps.size
+        if work >= (self._LOOK_RARELY if whole else self._LOOK_EVERY):
+            return True
+        hopeful = self.ratio * self.growth <= self.tol * self.dual and work >= self._LOOK_AFTER
+        still = self.growth <= (0.0 if whole else 1e-4) * total
+        return (hopeful or still) and abs(self.sweeps.total) <= 1e-3 * self.total
+
     def _average(self) -> None:
-        """Later sweeps weigh more: their numbers since the last look."""
+        """Later sweeps weigh more: about by the cube of their number since the last look."""
         self.n_averaged += 1
-        part = 2 / (self.n_averaged + 1)
+        part = 4 / (self.n_averaged + 3)
         blend(self.average, self.w, part)
         self.intercepts += part * (self.sweeps.intercept - self.intercepts)
         self.totals += part * (self.sweeps.total - self.totals)
