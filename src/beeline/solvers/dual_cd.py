@@ -13,6 +13,7 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import ParameterError
 from beeline.kernels import DualSweeps, blend, dot
+from beeline.losses import RowLoss
 from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.shuffled import ShuffledRows, fits_memory
@@ -155,23 +156,30 @@ class _Descent:
             self.sweeps.measure(self.rows.norms, none, 1 / self.modulus, rho, 0.0)
 
     def _warm(self, start: Floats) -> tuple[Floats, float]:
-        """Dual variables for a start θ: minus the slopes of the (rounded) loss there, scaled as the dual likes best."""
+        """Dual variables for a start θ: minus the slopes of the loss there, rounded as the dual likes best."""
         o = self.objective
         self.best = o.at(start).with_best_intercept(0.1 * self.tol)
-        self.passes += 2
-        loss = o.loss
-        if loss.has_rounded:
-            loss = loss.rounded(0.1 * loss.natural_width(o.labels))
-        a = -loss.slopes(self.best.z[0], o.labels, o.costs)
+        self.passes += 1
+        losses = [o.loss]
+        if o.loss.has_rounded:
+            losses = [o.loss.rounded(part * o.loss.natural_width(o.labels)) for part in (0.1, 0.01, 0.001)]
+        _, a = max((self._dual_start(loss, self.best) for loss in losses), key=lambda pair: pair[0])
+        return a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
+
+    def _dual_start(self, loss: RowLoss, point: Point) -> tuple[float, Floats]:
+        """(the dual value, the variables) from the slopes of a loss at a point, scaled as the dual likes best."""
+        o = self.objective
+        a = -loss.slopes(point.z[0], o.labels, o.costs)
         a = _balanced(a) if o.intercept == "free" else a
         w = self.rows.block.transposed(a)
+        self.passes += 1
         square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
 
         def dual(t: float) -> float:
             return -(t**2) * square / (2 * self.modulus) - o.loss.dual_cost(a, o.labels, o.costs, t)
 
         scale = max((1.0, 0.7, 0.5, 0.25, 0.1, 0.01, 0.0), key=dual)
-        return scale * a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
+        return dual(scale), scale * a
 
     def sweep(self) -> bool:
         """Sweep until a look is due; False when nothing moves any more.
