@@ -140,6 +140,17 @@ class Objective:
         """θ as a view of a matrix of K columns with the intercepts in the last row."""
         return (matrix if self.has_intercept else matrix[:-1]).ravel()
 
+    def curved_gram(self, curvatures: list[Floats]) -> Floats:
+        """The Hessian of one output whose scores have these curvatures, the lower triangle."""
+        d, m = self.data.n_features, self.data.n_features + self.has_intercept
+        hessian = np.zeros((m, m))
+        (hessian[:d, :d],) = self.engine.sum(lambda shard, h: (shard.block.gram(h),), self.shards, curvatures)
+        if self.has_intercept:
+            parts = self.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), self.shards, curvatures)
+            hessian[d, :d], hessian[d, d] = parts
+        hessian[np.diag_indices(m - (self.intercept == "free"))] += self.strength * self.regularizer.l2
+        return hessian
+
     def dual_value(self, point: Point) -> float:
         """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
 
@@ -245,26 +256,23 @@ class Point:
 
         Rows whose curvature is below `least` times the largest are left out and cost nothing.
         """
-        o = self.objective
-        d = o.data.n_features
         curvatures = self.curvatures
         if least:
             limit = least * max(float(h.max(initial=0.0)) for h in curvatures)
             curvatures = [np.where(h > limit, h, 0.0) for h in curvatures]
-        hessian = np.zeros((o.size, o.size))
-        (hessian[:d, :d],) = o.engine.sum(lambda shard, h: (shard.block.gram(h),), o.shards, curvatures)
-        if o.has_intercept:
-            edge, corner = o.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), o.shards, curvatures)
-            hessian[d, :d], hessian[d, d] = edge, corner
-        hessian[np.diag_indices(o.n_regularized)] += o.strength * o.regularizer.l2
-        return hessian
+        return self.objective.curved_gram(curvatures)
+
+    @property
+    def diagonal_curvatures(self) -> list[Floats]:
+        """The diagonals of each row's Hessian of K scores, diag(h) − hhᵀ/Σh, shard by shard."""
+        return [_diagonal(h) for h in self.curvatures]
 
     def hessian_diagonal(self) -> Floats:
         """The diagonal of ∂²J(θ); one pass."""
         o = self.objective
         if o.n_outputs > 1:
-            each = [_diagonal(h) for h in self.curvatures]
-            diagonal = o.flat(*o.engine.sum(lambda s, h: (s.gram_diagonal(h),), o.shards, each))
+            each = o.engine.sum(lambda s, h: (s.gram_diagonal(h),), o.shards, self.diagonal_curvatures)
+            diagonal = o.flat(*each)
         else:
             diagonal = o.join(
                 *o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, self.curvatures)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -13,6 +15,9 @@ from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import Hinge, Logistic, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
+from beeline.solvers import preconditioning
+from beeline.solvers.newton import Newton
+from beeline.solvers.preconditioning import Blocks
 from beeline.solvers.training import Task, train
 
 RNG = np.random.default_rng(3)
@@ -144,6 +149,48 @@ class TestSoftmax:
         model.to_liblinear(tmp_path / "one.liblinear")
         assert (tmp_path / "one.liblinear").read_text().startswith("solver_type MCSVM_CS\nnr_class 4\n")
         np.testing.assert_array_equal(Model.from_liblinear(tmp_path / "one.liblinear").predict(X), model.predict(X))
+
+
+class TestBlocks:
+    """The preconditioner with one matrix an output."""
+
+    @staticmethod
+    def objective(intercept="free"):
+        return task(loss=Softmax(), C=30.0, intercept=intercept).objectives()[0]
+
+    @pytest.mark.parametrize("intercept", ["free", "regularized", "none"])
+    def test_they_are_the_hessian_s_blocks(self, intercept, monkeypatch):
+        monkeypatch.setattr(preconditioning, "_PART", 1.0)
+        o = self.objective(intercept)
+        point = o.at(0.1 * np.random.default_rng(0).normal(size=o.size))
+        hessian = np.array([point.hessian_product(row) for row in np.eye(o.size)])
+        m = o.size // 4
+        blocks = Blocks.of(point)
+        r = np.random.default_rng(1).normal(size=o.size)
+        p, rho = blocks.start(r)
+        for k in range(4):
+            block = hessian[k::4, k::4]
+            block[-1, -1] += 1e-3
+            np.testing.assert_allclose(block @ p.reshape(m, 4)[:, k], r.reshape(m, 4)[:, k], atol=1e-9)
+        assert rho == pytest.approx(float(r @ p))
+
+    @pytest.mark.parametrize("intercept", ["free", "regularized", "none"])
+    def test_they_lead_to_the_same_optimum(self, intercept, monkeypatch):
+        o = self.objective(intercept)
+        usual = Newton(tol=1e-10).solve(o)
+        asked = []
+        monkeypatch.setattr(Blocks, "cost", lambda objective: asked.append(objective) or 0.0)
+        result = Newton(tol=1e-10).solve(o)
+        assert asked
+        assert result.gap <= 1e-10
+        assert result.objective == pytest.approx(usual.objective, rel=1e-10)
+
+    def test_they_are_for_few_features_in_memory(self, tmp_path):
+        o = self.objective()
+        assert np.isfinite(Blocks.cost(o))
+        assert Blocks.cost(replace(o, data=convert(X, tmp_path / "rows.store"))) == np.inf
+        assert Blocks.cost(replace(o, data=from_arrays(scipy.sparse.csr_array((240, 3000))))) == np.inf
+        assert Blocks.cost(task(TWO).objectives()[0]) == np.inf
 
 
 def test_a_loss_of_ones_own():

@@ -18,6 +18,7 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Factors = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -90,18 +91,33 @@ bool cholesky(double* a, std::size_t n) {
   return true;
 }
 
-// Solves A x = b for x in place of b; A is overwritten by its factor. False when A is not positive definite.
-bool solve_positive(Matrix a, Output b) {
-  nb::gil_scoped_release release;
-  const std::size_t n = a.shape(0);
-  double *factor = a.data(), *x = b.data();
-  if (!cholesky(factor, n)) return false;
+// Solves LLᵀx = b for x in place of b.
+void substitute(const double* factor, std::size_t n, double* x) {
   for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - dense_dot(factor + i * n, x, i)) / factor[i * n + i];
   for (std::size_t i = n; i-- > 0;) {
     x[i] /= factor[i * n + i];
     dense_axpy(-x[i], factor + i * n, x, i);
   }
+}
+
+// Solves A x = b for x in place of b; A is overwritten by its factor. False when A is not positive definite.
+bool solve_positive(Matrix a, Output b) {
+  nb::gil_scoped_release release;
+  if (!cholesky(a.data(), a.shape(0))) return false;
+  substitute(a.data(), a.shape(0), b.data());
   return true;
+}
+
+bool factor_positive(Matrix a) {
+  nb::gil_scoped_release release;
+  return cholesky(a.data(), a.shape(0));
+}
+
+// Solves L_k L_kᵀ x = b_k for x in place of row k of b, on threads.
+void solve_factored(Factors factors, Matrix b) {
+  nb::gil_scoped_release release;
+  const std::size_t n = factors.shape(1);
+  parallel_for(factors.shape(0), [&](std::size_t k) { substitute(factors.data() + k * n * n, n, b.data() + k * n); });
 }
 
 // a += part · (b − a).
@@ -171,6 +187,8 @@ void bind_linalg(nb::module_& m) {
   m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
   m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());
   m.def("blend", &blend, "a"_a.noconvert(), "b"_a, "part"_a);
+  m.def("factor_positive", &factor_positive, "a"_a.noconvert());
+  m.def("solve_factored", &solve_factored, "factors"_a, "b"_a.noconvert());
   m.def("solve_positive", &solve_positive, "a"_a.noconvert(), "b"_a.noconvert());
 }
 

@@ -11,13 +11,15 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.kernels import dot, solve_positive, step_gradients, turn_gradients
+from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.base import Solver, Step
+from beeline.solvers.preconditioning import Preconditioner, Preconditioners
 
 __all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
 
 LinearSolver = Literal["auto", "cholesky", "cg"]
+_EXACT = 1e-8
 MOST_FEATURES = 5000  # for which a matrix of features by features is made at all
 
 
@@ -29,7 +31,9 @@ class Newton(Solver):
 
     The system is solved by Cholesky when forming the Hessian is cheaper than the products that conjugate gradients
     would take, otherwise by conjugate gradients to ‖r‖ ≤ η‖∂J‖, η = min(½, √(‖∂J‖/‖∂J(0)‖)), which keeps the
-    convergence superlinear; the preconditioner mixes the identity and the Hessian's diagonal (Hsia, Chiang & Lin 2018).
+    convergence superlinear, but no further than the tolerance asks for. The preconditioner mixes the identity and the
+    Hessian's diagonal (Hsia, Chiang & Lin 2018); several outputs of few features get a matrix for each of them once
+    that is cheaper (`Blocks`).
 
     Cost of an iteration: one pass for the gradient, one for the scores of the step, and one for each conjugate
     gradient, or one of nnz·(nonzeros a row)/2 steps for the Hessian. Memory: a few vectors of rows and of features;
@@ -65,11 +69,13 @@ class Newton(Solver):
         point, passes = objective.at(start).with_best_intercept(), float(start is not None)
         first = objective.at() if start is not None else point
         scale = math.sqrt(dot(first.gradient, first.gradient))
+        preconditioners = Preconditioners()
         while True:
             passes += 1
             yield Step(point.theta, point.value, point.bound, passes)
             norm = math.sqrt(dot(point.gradient, point.gradient))
-            direction, cost = self._direction(point, min(0.5, math.sqrt(norm / scale)) if scale else 0.5)
+            accuracy = min(0.5, max(self._enough(point), math.sqrt(norm / scale))) if scale else 0.5
+            direction, cost = self._direction(point, accuracy, preconditioners)
             moved = _move(point, direction)
             passes += cost + 1
             if moved is None:
@@ -77,13 +83,23 @@ class Newton(Solver):
                 return
             point = moved.with_best_intercept()
 
-    def _direction(self, point: Point, accuracy: float) -> tuple[Floats, float]:
+    def _enough(self, point: Point) -> float:
+        """The accuracy of a direction beyond which the tolerance needs nothing: the gap goes with ‖∂J‖².
+
+        Who asks for nearly all digits gets all that the last step can give.
+        """
+        if self.tol < _EXACT:
+            return 0.0
+        return 0.1 * math.sqrt(self.tol * abs(point.value) / max(point.value - point.bound, 1e-300))
+
+    def _direction(self, point: Point, accuracy: float, preconditioners: Preconditioners) -> tuple[Floats, float]:
         """(the Newton direction, the passes it took)."""
         if self._by_cholesky(point.objective):
             direction = -point.gradient
             if solve_positive(point.hessian(self._LEAST), direction):
                 return direction, 1
-        return conjugate_gradients(point, accuracy)
+        direction, preconditioners.took = conjugate_gradients(point, accuracy, preconditioners.at(point))
+        return direction, preconditioners.took + 1
 
     def _by_cholesky(self, objective: Objective) -> bool:
         if self.linear_solver != "auto":
@@ -144,7 +160,7 @@ class RoundedNewton(Newton):
                 width *= self._SHRINK
                 point = _rounded(exact, width)
                 passes += 1
-            direction, cost = self._direction(point, 0.1)
+            direction, cost = self._direction(point, 0.1, Preconditioners())
             passes += cost + 1
             moved = _move(point, direction)
             if moved is not None:
@@ -191,19 +207,19 @@ def _move(point: Point, direction: Floats) -> Point | None:
     return line.move(t) if t else None
 
 
-def conjugate_gradients(point: Point, accuracy: float, most: int = 250) -> tuple[Floats, float]:
-    """(s with ∂²J s ≈ −∂J, passes); stops at a relative residual in the preconditioner's norm."""
-    inverse = 1 / (0.99 * point.objective.strength + 0.01 * point.hessian_diagonal())
+def conjugate_gradients(
+    point: Point, accuracy: float, preconditioner: Preconditioner, most: int = 250
+) -> tuple[Floats, int]:
+    """(s with ∂²J s ≈ −∂J, steps); stops at a relative residual in the preconditioner's norm."""
     r = -point.gradient
-    s, p = np.zeros_like(r), inverse * r
-    rho = dot(r, p)
+    s, (p, rho) = np.zeros_like(r), preconditioner.start(r)
     stop, steps = accuracy**2 * rho, 0
     while steps < most and rho > stop:
         q = point.hessian_product(p)
         steps += 1
-        rho, previous = step_gradients(rho / dot(p, q), p, q, inverse, s, r), rho
-        turn_gradients(rho / previous, inverse, r, p)
-    return s, steps + 1
+        rho, previous = preconditioner.step(rho / dot(p, q), p, q, s, r), rho
+        preconditioner.turn(rho / previous, r, p)
+    return s, steps
 
 
 def search(line: Line, slope: float, sufficient: float = 1e-2, flat: float = np.inf) -> float:

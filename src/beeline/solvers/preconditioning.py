@@ -1,0 +1,129 @@
+"""What conjugate gradients are preconditioned by: a diagonal, or for several outputs a matrix for each of them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.data.dataset import ArrayDataset
+from beeline.kernels import add_scaled, dot, factor_positive, solve_factored, step_gradients, turn_gradients
+from beeline.objective import Objective, Point
+
+__all__ = ["Blocks", "Diagonal", "Preconditioner", "Preconditioners"]
+
+_PART = 0.1  # of all pairs of row and output: those with most curvature
+_MOST_FEATURES, _MOST_NUMBERS = 2000, 1 << 25
+
+
+class Preconditioner(Protocol):
+    """An approximation M of the Hessian, through the steps of conjugate gradients."""
+
+    def start(self, r: Floats) -> tuple[Floats, float]:
+        """(p = M⁻¹r, rᵀM⁻¹r)."""
+
+    def step(self, alpha: float, p: Floats, q: Floats, s: Floats, r: Floats) -> float:
+        """s += αp and r −= αq, in place; returns rᵀM⁻¹r."""
+
+    def turn(self, beta: float, r: Floats, p: Floats) -> None:
+        """p = M⁻¹r + βp, in place."""
+
+
+class Diagonal:
+    """The identity, mixed with the Hessian's diagonal (Hsia, Chiang & Lin 2018)."""
+
+    def __init__(self, point: Point) -> None:
+        self.inverse = 1 / (0.99 * point.objective.strength + 0.01 * point.hessian_diagonal())
+
+    def start(self, r: Floats) -> tuple[Floats, float]:
+        """(p = M⁻¹r, rᵀM⁻¹r)."""
+        p = self.inverse * r
+        return p, dot(r, p)
+
+    def step(self, alpha: float, p: Floats, q: Floats, s: Floats, r: Floats) -> float:
+        """s += αp and r −= αq, in place; returns rᵀM⁻¹r."""
+        return step_gradients(alpha, p, q, self.inverse, s, r)
+
+    def turn(self, beta: float, r: Floats, p: Floats) -> None:
+        """p = M⁻¹r + βp, in place."""
+        turn_gradients(beta, self.inverse, r, p)
+
+
+class Blocks:
+    """The Hessian without what couples the outputs: one matrix of features for each, in Cholesky factors.
+
+    Of all pairs of row and output only the tenth with most curvature is counted. Near the optimum most rows are nearly
+    certain, and what is left out is small; far from it the rest looks much like the part.
+    """
+
+    def __init__(self, factors: Floats) -> None:
+        self.factors = factors
+        self._solved = np.empty(0)
+
+    @classmethod
+    def of(cls, point: Point) -> Blocks | None:
+        """The blocks at a point; None when one has no factor."""
+        o = point.objective
+        m = o.data.n_features + o.has_intercept
+        factors = np.empty((o.n_outputs, m, m))
+        (h,) = point.diagonal_curvatures
+        kept = max(1, int(_PART * h.size))
+        least = np.partition(h, h.size - kept, axis=None)[h.size - kept]
+        for k, factor in enumerate(factors):
+            factor[:] = o.curved_gram([np.where(h[:, k] >= least, h[:, k], 0.0)])
+            factor[-1, -1] += 1e-3 * o.strength  # a free intercept may have no curvature left
+            if not factor_positive(factor):
+                return None
+        return cls(factors)
+
+    @staticmethod
+    def cost(objective: Objective) -> float:
+        """How many products with the Hessian the blocks cost; ∞ where they cannot be had."""
+        o = objective
+        m, nnz = o.data.n_features + o.has_intercept, max(1, o.data.nnz)
+        fits = m <= _MOST_FEATURES and o.n_outputs * m**2 <= _MOST_NUMBERS
+        if o.n_outputs == 1 or not fits or not isinstance(o.data, ArrayDataset):
+            return np.inf
+        # A step of a sparse row's outer product takes four times as long as one of a product with all outputs.
+        return _PART * nnz / max(1, o.data.n_rows) + m**3 / (6 * nnz)
+
+    def start(self, r: Floats) -> tuple[Floats, float]:
+        """(p = M⁻¹r, rᵀM⁻¹r)."""
+        self._solve(r)
+        return self._solved.copy(), dot(r, self._solved)
+
+    def step(self, alpha: float, p: Floats, q: Floats, s: Floats, r: Floats) -> float:
+        """s += αp and r −= αq, in place; returns rᵀM⁻¹r."""
+        add_scaled(alpha, p, s)
+        add_scaled(-alpha, q, r)
+        self._solve(r)
+        return dot(r, self._solved)
+
+    def turn(self, beta: float, r: Floats, p: Floats) -> None:
+        """p = M⁻¹r + βp, in place; r is that of the last step."""
+        p *= beta
+        p += self._solved
+
+    def _solve(self, r: Floats) -> None:
+        columns = np.ascontiguousarray(r.reshape(-1, len(self.factors)).T)
+        solve_factored(self.factors, columns)
+        self._solved = np.ascontiguousarray(columns.T).ravel()
+
+
+class Preconditioners:
+    """Which preconditioner to take, from direction to direction of one run.
+
+    The diagonal, until a direction has taken as many products as blocks would cost; then the blocks, which are kept
+    until a direction takes so many products once more.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: Blocks | None = None
+        self.took = 0
+
+    def at(self, point: Point) -> Preconditioner:
+        """The one to take at a point."""
+        if self.took >= Blocks.cost(point.objective):
+            self.blocks = Blocks.of(point)
+        return self.blocks or Diagonal(point)
