@@ -428,8 +428,9 @@ def best_intercepts(point: Point) -> Point:
 
     Newton's method until the next step would lower J by nothing that double precision can tell; steps are halved while
     they raise J. The Hessian costs n·K²/2 steps and changes little on the way: it is made anew only when its last step
-    helped little. It does not see a shift of all intercepts at once, which changes no loss: they keep their sum.
+    helped little. A shift of all intercepts at once changes no loss: of those that are best, the sum of these is zero.
     """
+    point = point.shifted(-float(np.mean(point.theta[-point.objective.n_outputs :])))
     hessian, before = None, np.inf
     for _ in range(100):
         slope = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
