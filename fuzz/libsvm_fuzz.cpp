@@ -96,6 +96,13 @@ Result by_lines(const std::string& text, const Dialect& dialect) {
   return result;
 }
 
+template <class Value>
+Result by_lines_as(const std::string& text, const Dialect& dialect) {
+  if (dialect.index_bits == 16) return by_lines<Value, std::uint16_t>(text, dialect);
+  return dialect.index_bits == 64 ? by_lines<Value, std::int64_t>(text, dialect)
+                                  : by_lines<Value, std::int32_t>(text, dialect);
+}
+
 void collect(Result& result, Parser& parser) {
   const Dialect& d = parser.dialect;
   result.lines = parser.line;
@@ -103,7 +110,7 @@ void collect(Result& result, Parser& parser) {
   result.several = parser.several;
   const Arrays a = parser.take();
   result.columns = {bytes(a.values.as<char>(), a.used.entries * (d.single_precision ? 4 : 8)),
-                    bytes(a.indices.as<char>(), a.used.entries * (d.wide ? 8 : 4)),
+                    bytes(a.indices.as<char>(), a.used.entries * (d.index_bits / 8)),
                     bytes(a.positions.as<std::int64_t>(), a.used.rows + 1),
                     bytes(a.labels.as<double>(), a.used.labels),
                     d.sets ? bytes(a.label_positions.as<std::int64_t>(), a.used.rows + 1) : "",
@@ -176,15 +183,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dialect.queries = static_cast<Queries>((data[0] >> 4) % 3 - 1);
   dialect.allow_nonfinite = data[1] & 1;
   dialect.skip_bad_lines = data[1] & 2;
-  dialect.wide = data[1] & 4;
+  dialect.index_bits = data[1] & 4 ? 64 : data[1] & 128 ? 16 : 32;
   dialect.single_precision = data[1] & 8;
   dialect.last_index = data[1] & 16 ? 20 : kMostWhole;
   const std::size_t chunk = 1 + data[2] % 97;
 
-  const Result expected = dialect.single_precision ? (dialect.wide ? by_lines<float, std::int64_t>(text, dialect)
-                                                                   : by_lines<float, std::int32_t>(text, dialect))
-                                                   : (dialect.wide ? by_lines<double, std::int64_t>(text, dialect)
-                                                                   : by_lines<double, std::int32_t>(text, dialect));
+  dialect.faithful = dialect.index_bits == 16;
+  const Result expected =
+      dialect.single_precision ? by_lines_as<float>(text, dialect) : by_lines_as<double>(text, dialect);
   for (const auto level : {Instructions::baseline, Instructions::avx2, Instructions::avx512}) {
     limit_instructions(level);
     demand(expected, by_parser(text, dialect, 1 << 20, 1 << 20, 1), "the whole text");

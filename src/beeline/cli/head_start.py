@@ -20,7 +20,7 @@ def begin_reading(arguments: list[str]) -> None:
         return
     from beeline.data.files import detect_format, find_files
     from beeline.data.libsvm_ahead import start_ahead
-    from beeline.data.libsvm_dialect import first_dialect
+    from beeline.data.libsvm_dialect import first_dialect, narrows
     from beeline.data.options import ReadOptions
     from beeline.exceptions import BeelineError
 
@@ -31,7 +31,8 @@ def begin_reading(arguments: list[str]) -> None:
         (file,) = find_files(path)
         if file.is_plain and detect_format(file) == "libsvm":
             options = ReadOptions()
-            start_ahead(file, replace(first_dialect(options), queries=False), options)
+            dialect = replace(first_dialect(options), queries=False)
+            start_ahead(file, dialect.narrowed() if narrows(options, file.size) else dialect, options)
     except (BeelineError, OSError, MemoryError):
         return
 

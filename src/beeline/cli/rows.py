@@ -35,7 +35,13 @@ _PIECE = 64 << 20
 
 @contextmanager
 def rows_to_learn(
-    paths: list[str], reading: dict[str, Any], memory: int, output: Path, progress: Progress | None
+    paths: list[str],
+    reading: dict[str, Any],
+    memory: int,
+    output: Path,
+    progress: Progress | None,
+    *,
+    narrow: bool = False,
 ) -> Iterator[Dataset]:
     """A data set with all rows: in memory if they fit, otherwise on disk in a store.
 
@@ -47,6 +53,8 @@ def rows_to_learn(
         Bytes that rows may take.
     output
         The file that is going to be written; where rows do not fit, they are kept beside it until the end.
+    narrow
+        Whether values may be float32 where that keeps them as they are written.
     """
     if _one_store(paths):
         ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
@@ -54,7 +62,7 @@ def rows_to_learn(
         return
     options = ReadOptions(**reading)
     if _expected_bytes(paths) <= memory:
-        data = open_reader(paths, options, progress).read()
+        data = open_reader(paths, options, progress).read(narrow=narrow)
         drop_ahead()
         yield data
         return

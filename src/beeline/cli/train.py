@@ -43,6 +43,7 @@ InterceptKind = Literal["free", "regularized", "none"]
 MulticlassForm = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
 _PANEL = "Training"
+_ROUGH = 1e-6  # the tolerance down to which the digits that float32 keeps are enough
 
 
 def _option(text: str, metavar: str | None, *names: str, choices: Any = None) -> Any:  # noqa: ANN401
@@ -125,9 +126,12 @@ def train(
         chosen |= {"solver": solver, "tol": tol, "max_passes": max_passes, "seed": seed}
         settings = Settings(**chosen)
         target = _checked_target(output)
+        narrow = tol >= _ROUGH
         with ExitStack() as stack:
             with progress_bar() as progress:
-                data = stack.enter_context(rows_to_learn(sources, reading, _budget(memory), target, progress))
+                data = stack.enter_context(
+                    rows_to_learn(sources, reading, _budget(memory), target, progress, narrow=narrow)
+                )
             complete, why = _completed(settings, loss is None, class_weight or [], data)
             model = _fitted(data, complete)
         model.save(target)

@@ -82,7 +82,7 @@ def _pandas_rows(frame: Any, options: ReadOptions) -> AnyArray | None:  # noqa: 
     beside = options.label or options.weight or options.query or options.ignore or options.text
     if _package(frame) != "pandas" or beside or not _is_plain(options):
         return None
-    dtype = np.dtype(options.dtype)
+    dtype = np.dtype(options.value_type)
     if not len(frame.columns) or not len(frame) or any(kind != dtype for kind in frame.dtypes):
         return None
     # Columns that lie side by side in rows: then the whole frame is one array.
@@ -105,7 +105,7 @@ def _list_rows(table: Any, features: tuple[str, ...], options: ReadOptions) -> A
     if not pa.types.is_fixed_size_list(column.type) or column.num_chunks != 1 or column.null_count:
         return None
     numbers = column.chunk(0).flatten()
-    if numbers.type != pa.from_numpy_dtype(options.dtype) or numbers.null_count:
+    if numbers.type != pa.from_numpy_dtype(options.value_type) or numbers.null_count:
         return None
     rows: AnyArray = numbers.to_numpy().reshape(-1, column.type.list_size)
     return rows

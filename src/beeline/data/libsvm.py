@@ -13,7 +13,7 @@ from beeline.data.dataset import ArrayDataset
 from beeline.data.files import SourceFile, total_size
 from beeline.data.labels import LabelSets
 from beeline.data.libsvm_ahead import CHUNK, Ahead, claim, more_room, room_within
-from beeline.data.libsvm_dialect import Problem, as_error, first_dialect, is_question
+from beeline.data.libsvm_dialect import Problem, as_error, first_dialect, is_question, narrows
 from beeline.data.libsvm_feeds import open_feed
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, Progress, Reader, RestartReading
@@ -97,13 +97,19 @@ class LibsvmReader(Reader):
                 if given_away:
                     raise
 
-    def read(self) -> ArrayDataset:
-        """All rows in memory; sparse rows are parsed straight into their final arrays."""
+    def read(self, *, narrow: bool = False) -> ArrayDataset:
+        """All rows in memory; sparse rows are parsed straight into their final arrays.
+
+        With `narrow`, and many rows, values become float32 if that keeps all numbers as they are written, and indices
+        16 bits if there are no more features.
+        """
         if self._dense:
             return super().read()
         self.prepare(_READ_MEMORY)
         if self._becomes_dense:
             return super().read()
+        if narrow and narrows(self._options, total_size(self._files)):
+            self._dialect = self._dialect.narrowed()
         while True:
             try:
                 block = self._read_block()

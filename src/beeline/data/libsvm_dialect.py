@@ -8,15 +8,16 @@ from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError, FormatError, ParameterError
 from beeline.kernels import LIBSVM_MOST_INDEX, LibsvmDialect
 
-__all__ = ["LONG_LINE", "Dialect", "Problem", "as_error", "first_dialect", "is_question", "kernel_settings"]
+__all__ = ["LONG_LINE", "Dialect", "Problem", "as_error", "first_dialect", "is_question", "kernel_settings", "narrows"]
 
 # (flaw, line, column, text), as the kernel gives it; the numbers of the flaws are those of libsvm_line.h.
 Problem = tuple[int, int, int, bytes]
 
 LONG_LINE = 17
 _MISSING_LABEL = 2
-_ASKS_SETS, _ASKS_EMPTY_SETS, _ASKS_ZERO_BASED, _ASKS_WIDE = 32, 33, 34, 35
+_ASKS_SETS, _ASKS_EMPTY_SETS, _ASKS_ZERO_BASED, _ASKS_DOUBLE = 32, 33, 34, 36
 _LONGEST_TEXT = 40
+_MANY = 8 << 20  # bytes of text
 
 _SENTENCES = {
     1: "the label {text} is not a number",
@@ -54,8 +55,10 @@ class Dialect:
         somewhere, and this error if not.
     queries
         Whether rows have query ids, as the first good row has or has not; None before it was seen.
-    wide
-        Whether indices need 64 bits.
+    index_bits
+        How many bits an index takes: 32, 64 where an index needs them, 16 to begin with where `narrow` allows.
+    narrow
+        Whether values may be float32 as long as that keeps all numbers as they are written.
     n_features
         The number of features, when it is given: larger indices are errors.
     """
@@ -66,7 +69,8 @@ class Dialect:
     sets_guessed: bool = True
     unlabelled: FormatError | None = None
     queries: bool | None = None
-    wide: bool = False
+    index_bits: int = 32
+    narrow: bool = False
     n_features: int | None = None
 
     def for_kernel(self, options: ReadOptions) -> LibsvmDialect:
@@ -76,10 +80,11 @@ class Dialect:
         dialect.sets, dialect.sets_guessed = self.sets, self.sets_guessed
         dialect.last_index = LIBSVM_MOST_INDEX if self.n_features is None else self.n_features + self.base - 1
         dialect.queries = -1 if self.queries is None else int(self.queries)
-        dialect.wide = self.wide
+        dialect.index_bits = self.index_bits
         dialect.allow_nonfinite = options.allow_nonfinite
         dialect.skip_bad_lines = options.skip_bad_lines
-        dialect.single_precision = options.dtype == "float32"
+        dialect.single_precision = self.narrow or options.value_type == "float32"
+        dialect.faithful = self.narrow
         return dialect
 
     def corrected(self, problem: Problem, file: str) -> Dialect:
@@ -96,7 +101,13 @@ class Dialect:
             return replace(again, sets=True, sets_guessed=False, unlabelled=error)
         if flaw == _ASKS_ZERO_BASED:
             return replace(again, base=0, base_guessed=False)
-        return replace(again, wide=True)
+        if flaw == _ASKS_DOUBLE:
+            return replace(again, narrow=False)
+        return replace(again, index_bits=2 * self.index_bits)
+
+    def narrowed(self) -> Dialect:
+        """The same dialect with the smallest types, which the text may ask to widen."""
+        return replace(self, index_bits=16, narrow=True)
 
     def with_single_labels(self) -> Dialect:
         """The dialect when no comma turned up: lines without a label are bad after all."""
@@ -105,7 +116,7 @@ class Dialect:
 
 def kernel_settings(dialect: Dialect, options: ReadOptions) -> tuple[object, ...]:
     """All that decides what the kernel makes of a text."""
-    return replace(dialect, unlabelled=None), options.allow_nonfinite, options.skip_bad_lines, options.dtype
+    return replace(dialect, unlabelled=None), options.allow_nonfinite, options.skip_bad_lines, options.value_type
 
 
 def first_dialect(options: ReadOptions) -> Dialect:
@@ -129,6 +140,12 @@ def first_dialect(options: ReadOptions) -> Dialect:
         sets_guessed=options.multilabel is None,
         n_features=n_features,
     )
+
+
+def narrows(options: ReadOptions, size: int | None) -> bool:
+    """Whether rows may be kept in smaller types: where that is left open, and there are enough of them to matter."""
+    open_ = options.dtype == "auto" and options.scale == "none" and options.recipe is None
+    return open_ and size is not None and size >= _MANY
 
 
 def is_question(problem: Problem) -> bool:

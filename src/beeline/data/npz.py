@@ -86,7 +86,7 @@ class NpzReader(Reader):
         for file in self._files:
             with _opened(file) as archive:
                 told, row = 0, 0
-                for block in archive.blocks(max(1, memory // 4), self._options.dtype, allow_nonfinite=allow):
+                for block in archive.blocks(max(1, memory // 4), self._options.value_type, allow_nonfinite=allow):
                     row += block.n_rows
                     stop = (file.size or 0) * row // archive.n_rows
                     self.progress.advance(stop - told)

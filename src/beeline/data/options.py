@@ -18,7 +18,7 @@ Format = Literal["auto", "libsvm", "csv", "parquet", "arrow", "npz"]
 Missing = Literal["error", "zero", "mean"]
 Scale = Literal["none", "minmax", "standard", "maxabs", "unit-norm"]
 Layout = Literal["auto", "dense", "sparse"]
-Dtype = Literal["float64", "float32"]
+Dtype = Literal["auto", "float64", "float32"]
 
 _CHOICES = {"format": Format, "missing": Missing, "scale": Scale, "layout": Layout, "dtype": Dtype}
 _DELIMITER = re.compile(r"[^\r\n\"\0\x80-\U0010ffff]")
@@ -54,7 +54,9 @@ class ReadOptions:
     scale
         How features are scaled; learned from the data and recorded in the recipe.
     dtype
-        Type of the stored values. Text is read exactly as float64 and then rounded to this type.
+        Type of the stored values. Text is read exactly as float64 and then rounded to this type. `auto` is float64;
+        only training on many rows of LIBSVM text takes float32 where all numbers have at most six digits, which float32
+        keeps.
     layout
         Dense rows or sparse rows; `auto` keeps a sparse source sparse and takes the smaller for tables.
     zero_based
@@ -82,7 +84,7 @@ class ReadOptions:
     missing: Missing = "error"
     max_categories: int = 100_000
     scale: Scale = "none"
-    dtype: Dtype = "float64"
+    dtype: Dtype = "auto"
     layout: Layout = "auto"
     zero_based: bool | None = None
     n_features: int | None = None
@@ -111,6 +113,11 @@ class ReadOptions:
             raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
         if self.max_categories < 1:
             raise ParameterError(f"max_categories must be at least 1, not {self.max_categories}")
+
+    @property
+    def value_type(self) -> Literal["float64", "float32"]:
+        """The type that values have where nothing smaller is asked for."""
+        return "float32" if self.dtype == "float32" else "float64"
 
     def refuse(self, names: Iterable[str], kind: str) -> None:
         """Raise when one of the named options was given, because this kind of source cannot honour it."""

@@ -80,8 +80,8 @@ class Reader(ABC):
     def recipe(self) -> Recipe:
         """How raw rows become these rows; complete once `blocks` has ended."""
 
-    def read(self) -> ArrayDataset:
-        """All rows in memory."""
+    def read(self, *, narrow: bool = False) -> ArrayDataset:
+        """All rows in memory; `narrow` allows smaller types for values and indices where nothing is lost by it."""
         self.prepare(_PIECE)
         while True:
             try:

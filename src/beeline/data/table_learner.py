@@ -50,7 +50,7 @@ class TableLearner:
             fill = None if options.missing == "error" else 0.0
             columns.append(Column(name, "numeric", at, fill=fill, width=widths[name]))
             at += widths[name]
-        self._assembler = RowAssembler(columns, options.dtype, finite=not options.allow_nonfinite)
+        self._assembler = RowAssembler(columns, options.value_type, finite=not options.allow_nonfinite)
 
     @property
     def needed(self) -> bool:

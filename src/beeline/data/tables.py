@@ -101,8 +101,8 @@ class TableReader(Reader):
                 yield self._finished(builder, sides)
         self._report(assembler)
 
-    def read(self) -> ArrayDataset:
-        """All rows in memory; the source is read once.
+    def read(self, *, narrow: bool = False) -> ArrayDataset:
+        """All rows in memory, with the types that were asked for; the source is read once.
 
         When something has to be learned first, the columns are held until it is, and given back as rows are made.
         """
@@ -193,7 +193,7 @@ class TableReader(Reader):
 
     def _assembler(self) -> RowAssembler:
         columns = self.recipe.columns or ()
-        return RowAssembler(columns, self._options.dtype, finite=not self._options.allow_nonfinite)
+        return RowAssembler(columns, self._options.value_type, finite=not self._options.allow_nonfinite)
 
     def _finished(self, builder: RowsBuilder, sides: dict[str, Any]) -> Block:
         return self.recipe.scaling.apply(replace(builder.finish(), **sides), in_place=True)
@@ -227,7 +227,7 @@ class TableReader(Reader):
         if layout != "auto":
             return layout == "sparse"
         sample = _first_rows(pieces, _SAMPLE_ROWS)
-        n, itemsize = sum(part.n_rows for part in sample), np.dtype(self._options.dtype).itemsize
+        n, itemsize = sum(part.n_rows for part in sample), np.dtype(self._options.value_type).itemsize
         sparse_bytes = n * 8 + self._assembler().entries(sample) * (itemsize + 4)
         if scaling.shifts:
             total = self._n_learned or n
@@ -236,7 +236,7 @@ class TableReader(Reader):
         return n * d * itemsize > sparse_bytes
 
     def _row_bytes(self) -> int:
-        itemsize = np.dtype(self._options.dtype).itemsize
+        itemsize = np.dtype(self._options.value_type).itemsize
         if not self._is_sparse:
             return max(1, self.recipe.n_features * itemsize)
         return 8 + sum(column.width for column in self.recipe.columns or ()) * (itemsize + 4)

@@ -219,8 +219,9 @@ class LibsvmDialect:
     queries: int
     allow_nonfinite: bool
     skip_bad_lines: bool
-    wide: bool
+    index_bits: int
     single_precision: bool
+    faithful: bool
 
 class LibsvmOutcome:
     @property

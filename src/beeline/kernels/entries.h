@@ -75,13 +75,6 @@ struct DenseEntries {
   }
 };
 
-// visit(indices) with their concrete type: copies of rows may have 16-bit indices, to save memory traffic.
-template <class Visit>
-auto with_index(const Array& a, Visit visit) {
-  if (a.dtype() == nb::dtype<std::uint16_t>()) return visit(static_cast<const std::uint16_t*>(a.data()));
-  return with_int(a, visit);
-}
-
 // visit(entries) with the concrete type of the entries.
 template <class Visit>
 auto with_entries(const RowArrays& arrays, Visit visit) {

@@ -32,10 +32,13 @@ nb::object optional_column(Pages&& pages, std::int64_t size, nb::dlpack::dtype t
 
 nb::tuple take(Parser& parser) {
   Arrays a = parser.take();
-  const bool single = parser.dialect.single_precision, wide = parser.dialect.wide;
+  const bool single = parser.dialect.single_precision;
   const auto longs = nb::dtype<std::int64_t>();
+  const auto ints = parser.dialect.index_bits == 64   ? longs
+                    : parser.dialect.index_bits == 16 ? nb::dtype<std::uint16_t>()
+                                                      : nb::dtype<std::int32_t>();
   return nb::make_tuple(column(std::move(a.values), a.used.entries, single ? nb::dtype<float>() : nb::dtype<double>()),
-                        column(std::move(a.indices), a.used.entries, wide ? longs : nb::dtype<std::int32_t>()),
+                        column(std::move(a.indices), a.used.entries, ints),
                         column(std::move(a.positions), a.used.rows + 1, longs),
                         column(std::move(a.labels), a.used.labels, nb::dtype<double>()),
                         optional_column(std::move(a.label_positions), a.used.rows + 1, longs),
@@ -62,8 +65,9 @@ void bind_dialect(nb::module_& m) {
                    [](Dialect& d, int queries) { d.queries = static_cast<Queries>(queries); })
       .def_rw("allow_nonfinite", &Dialect::allow_nonfinite)
       .def_rw("skip_bad_lines", &Dialect::skip_bad_lines)
-      .def_rw("wide", &Dialect::wide)
-      .def_rw("single_precision", &Dialect::single_precision);
+      .def_rw("index_bits", &Dialect::index_bits)
+      .def_rw("single_precision", &Dialect::single_precision)
+      .def_rw("faithful", &Dialect::faithful);
 }
 
 void bind_outcome(nb::module_& m) {

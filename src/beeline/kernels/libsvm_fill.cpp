@@ -111,9 +111,13 @@ Findings fill(const char* text, std::size_t n, const Dialect& dialect, Slot<Valu
   return Filler<Value, Index>(text, n, dialect, slot).run(stops);
 }
 
+template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::uint16_t>&,
+                       std::vector<std::uint32_t>&);
 template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::int32_t>&,
                        std::vector<std::uint32_t>&);
 template Findings fill(const char*, std::size_t, const Dialect&, Slot<float, std::int64_t>&,
+                       std::vector<std::uint32_t>&);
+template Findings fill(const char*, std::size_t, const Dialect&, Slot<double, std::uint16_t>&,
                        std::vector<std::uint32_t>&);
 template Findings fill(const char*, std::size_t, const Dialect&, Slot<double, std::int32_t>&,
                        std::vector<std::uint32_t>&);

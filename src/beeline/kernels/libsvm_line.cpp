@@ -126,7 +126,9 @@ class LineParser {
       double x;
       const Reading reading = read_number(colon + 1, field_end_, x);
       if (reading == Reading::garbage) return fail(Flaw::bad_value, colon + 1, field_end_);
-      if (!dialect_.allow_nonfinite && (reading == Reading::nonfinite || !std::isfinite(static_cast<Value>(x))))
+      if (sizeof(Value) == 4 && dialect_.faithful && !kept_by_single(colon + 1, field_end_, x))
+        ask(Flaw::asks_double, colon + 1, field_end_);
+      else if (!dialect_.allow_nonfinite && (reading == Reading::nonfinite || !std::isfinite(static_cast<Value>(x))))
         return fail(Flaw::nonfinite_value, colon + 1, field_end_);
       slot_.values[entry_] = static_cast<Value>(x);
       slot_.indices[entry_++] = static_cast<Index>(index - dialect_.base);
@@ -185,9 +187,13 @@ Flaw parse_line(const char* begin, const char* end, const Dialect& dialect, Slot
   return flaw;
 }
 
+template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::uint16_t>&, const char*&,
+                         const char*&);
 template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::int32_t>&, const char*&,
                          const char*&);
 template Flaw parse_line(const char*, const char*, const Dialect&, Slot<float, std::int64_t>&, const char*&,
+                         const char*&);
+template Flaw parse_line(const char*, const char*, const Dialect&, Slot<double, std::uint16_t>&, const char*&,
                          const char*&);
 template Flaw parse_line(const char*, const char*, const Dialect&, Slot<double, std::int32_t>&, const char*&,
                          const char*&);

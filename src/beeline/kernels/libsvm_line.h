@@ -37,7 +37,8 @@ enum class Flaw : int {
   asks_sets = 32,        // a comma
   asks_empty_sets = 33,  // no label
   asks_zero_based = 34,
-  asks_wide = 35,  // an index that needs 64 bits
+  asks_wide = 35,    // an index that needs more bits
+  asks_double = 36,  // a value that float32 would not keep
 };
 
 constexpr std::int64_t kNoQuery = -1;
@@ -54,8 +55,9 @@ struct Dialect {
   bool allow_nonfinite = false;
   bool skip_bad_lines = false;
   // How the rows are stored:
-  bool wide = false;              // 64-bit indices
+  int index_bits = 32;            // 16, 32 or 64
   bool single_precision = false;  // float32 values
+  bool faithful = false;          // float32 values must keep numbers as they are written, see `kept_by_single`
 };
 
 struct Problem {

@@ -99,6 +99,16 @@ Reading read_number(const char* begin, const char* end, double& out) {
   return std::isfinite(x) ? Reading::number : Reading::nonfinite;
 }
 
+bool kept_by_single(const char* begin, const char* end, double x) {
+  const auto single = static_cast<float>(x);
+  if (static_cast<double>(single) == x || !std::isfinite(x)) return true;
+  if (!std::isfinite(single) || std::abs(x) < static_cast<double>(std::numeric_limits<float>::min())) return false;
+  int digits = 0;
+  for (const char* p = begin; p < end && *p != 'e' && *p != 'E'; ++p)
+    if (is_digit(*p) && (digits > 0 || *p != '0')) ++digits;
+  return digits <= std::numeric_limits<float>::digits10;
+}
+
 Whole read_whole(const char* begin, const char* end, std::int64_t& out) {
   if (begin == end || !std::all_of(begin, end, is_digit)) return Whole::garbage;
   out = 0;

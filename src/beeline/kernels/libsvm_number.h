@@ -56,6 +56,12 @@ enum class Reading { number, nonfinite, garbage };
 // to the nearest float64, as Python's float() does; a number too large for float64 is `nonfinite`.
 Reading read_number(const char* begin, const char* end, double& out);
 
+// Whether float32 keeps x, written from `begin` to `end`: exactly, or so that the same text can be written again, as it
+// can for numbers of up to six digits in float32's range. What is not finite is kept.
+bool kept_by_single(const char* begin, const char* end, double x);
+
+constexpr std::uint64_t kSixDigits = 999'999;
+
 // An index or query id: digits only, at most kMostWhole.
 constexpr std::int64_t kMostWhole = 999'999'999'999'999'999;
 enum class Whole { number, too_large, garbage };

@@ -328,11 +328,20 @@ void Parser::reserve(const Room& room, std::int64_t budget) {
 
 Outcome Parser::parse(const Source& source, std::int64_t begin, std::int64_t end, int threads) {
   if (begin >= end) return {end, false, {}, {}};
-  if (dialect.single_precision)
-    return dialect.wide ? Walk<float, std::int64_t>(*this, source, begin, end).run(threads)
-                        : Walk<float, std::int32_t>(*this, source, begin, end).run(threads);
-  return dialect.wide ? Walk<double, std::int64_t>(*this, source, begin, end).run(threads)
-                      : Walk<double, std::int32_t>(*this, source, begin, end).run(threads);
+  return dialect.single_precision ? parse_as<float>(source, begin, end, threads)
+                                  : parse_as<double>(source, begin, end, threads);
+}
+
+template <class Value>
+Outcome Parser::parse_as(const Source& source, std::int64_t begin, std::int64_t end, int threads) {
+  switch (dialect.index_bits) {
+    case 16:
+      return Walk<Value, std::uint16_t>(*this, source, begin, end).run(threads);
+    case 64:
+      return Walk<Value, std::int64_t>(*this, source, begin, end).run(threads);
+    default:
+      return Walk<Value, std::int32_t>(*this, source, begin, end).run(threads);
+  }
 }
 
 Arrays Parser::take() {

@@ -80,10 +80,12 @@ class Parser {
     std::vector<char> text;
     std::vector<std::uint32_t> stops;
   };
+  template <class Value>
+  Outcome parse_as(const Source& source, std::int64_t begin, std::int64_t end, int threads);
   std::unique_ptr<Scratch> borrow();
   void give_back(std::unique_ptr<Scratch> scratch);
   std::int64_t value_bytes() const { return dialect.single_precision ? 4 : 8; }
-  std::int64_t index_bytes() const { return dialect.wide ? 8 : 4; }
+  std::int64_t index_bytes() const { return dialect.index_bits / 8; }
 
   const std::size_t chunk_bytes_;
   Arrays arrays_;

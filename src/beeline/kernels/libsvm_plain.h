@@ -83,6 +83,9 @@ BEELINE_AVX512 __m512i eight_numbers(__m512i text, __m512i begins, __m512i sizes
   return _mm512_add_epi64(_mm512_mul_epu32(fours, _mm512_set1_epi64(10000)), _mm512_srli_epi64(fours, 32));
 }
 
+BEELINE_AVX512 void store(std::uint16_t* to, __mmask8 which, __m512i x) {
+  _mm512_mask_cvtepi64_storeu_epi16(to, which, x);
+}
 BEELINE_AVX512 void store(std::int32_t* to, __mmask8 which, __m512i x) {
   _mm512_mask_cvtepi64_storeu_epi32(to, which, x);
 }
@@ -127,12 +130,14 @@ BEELINE_AVX512 int read_group(const char* text, const std::uint32_t* stop, std::
   const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
   const __m512i index = eight_numbers(window, begins, _mm512_and_si512(sizes, low));
   const __m512i previous = _mm512_alignr_epi64(index, _mm512_set1_epi64(last), 7);
+  const __m512i whole = eight_numbers(window, _mm512_srli_epi64(begins, 32), _mm512_srli_epi64(sizes, 32));
+  // Few numbers are longer; those are looked at one by one.
+  if (sizeof(Value) == 4 && which & _mm512_cmpgt_epi64_mask(whole, _mm512_set1_epi64(kSixDigits))) return 0;
   // A branch and not a smaller n, so that the next group need not wait for these indices.
   if (which & ~_mm512_cmpgt_epi64_mask(index, previous)) return -1;
   last = _mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_permutexvar_epi64(_mm512_set1_epi64(n - 1), index)));
   store(indices, which, _mm512_sub_epi64(index, _mm512_set1_epi64(base)));
 
-  const __m512i whole = eight_numbers(window, _mm512_srli_epi64(begins, 32), _mm512_srli_epi64(sizes, 32));
   const auto signs = static_cast<__mmask8>(_pext_u32(negative, kEnds));
   const __m512d x = _mm512_cvtepi64_pd(whole);
   store(values, which, _mm512_mask_xor_pd(x, signs, x, _mm512_set1_pd(-0.0)));

@@ -18,6 +18,7 @@ class PlainLines {
         last_allowed_(last_allowed(dialect)),
         sets_(dialect.sets),
         has_query_(dialect.queries == Queries::each),
+        faithful_(sizeof(Value) == 4 && dialect.faithful),
         slot_(slot) {}
 
   // Parses the line that begins at text[at], of which stop_ is the first stop; then both belong to the line after it.
@@ -124,6 +125,7 @@ class PlainLines {
       const std::uint32_t negative = is_minus(text[colon + 1]);
       const std::uint32_t index_size = colon - begin, size = end - colon - 1 - negative;
       std::int64_t index;
+      std::uint64_t digits = 0;
       double x;
       if (BEELINE_LIKELY((((index_size - 1) | (size - 1)) & ~7u) == 0)) {
         const Pair pair(text + colon - index_size, index_size, text + end - size, size);
@@ -131,7 +133,8 @@ class PlainLines {
         stop += 2;
         if (text[end] != '.' && BEELINE_LIKELY(ends_field(text[end]))) {
           x = with_sign(pair.second(), negative);
-        } else if (!read_fraction(colon + 1, pair, size, negative, stop, x)) {
+          digits = pair.second_whole();
+        } else if (!read_fraction(colon + 1, pair, size, negative, stop, x, digits)) {
           return false;
         }
       } else {
@@ -143,6 +146,7 @@ class PlainLines {
         x = rare.x;
       }
       if (index <= last) return false;
+      if (faithful_ && digits > kSixDigits && static_cast<double>(static_cast<float>(x)) != x) return false;
       last = index;
       slot_.indices[entry] = static_cast<Index>(index - base_);
       slot_.values[entry++] = static_cast<Value>(x);
@@ -154,16 +158,17 @@ class PlainLines {
 
   // A value that begins at `begin` with the `size` digits of a pair's second number; `stop` is where these end.
   BEELINE_HOT bool read_fraction(std::uint32_t begin, const Pair& pair, std::uint32_t size, std::uint32_t negative,
-                                 const std::uint32_t*& stop, double& x) const {
+                                 const std::uint32_t*& stop, double& x, std::uint64_t& digits) const {
     const std::uint32_t point = stop[0], end = stop[1], places = end - point - 1;
     if (BEELINE_LIKELY(text_[point] == '.' && places - 1 < 16 && size + places <= 18 && ends_field(text_[end]))) {
-      const std::uint64_t digits = pair.second_whole() * kWholeTens[places] + many_digits_before(text_ + end, places);
+      digits = pair.second_whole() * kWholeTens[places] + many_digits_before(text_ + end, places);
       if (BEELINE_LIKELY(digits <= kExact)) {
         ++stop;
         x = with_sign(static_cast<double>(static_cast<std::int64_t>(digits)) / kTens[places], negative);
         return true;
       }
     }
+    digits = 0;
     const Rare rare = read_rare(begin, stop);
     stop = rare.stop;
     x = rare.x;
@@ -181,7 +186,8 @@ class PlainLines {
   BEELINE_TARGET __attribute__((noinline)) Rare read_rare(std::uint32_t begin, const std::uint32_t* stop) const {
     while (!ends_field(text_[*stop])) ++stop;
     double x = 0;
-    const bool good = read_number(text_ + begin, text_ + *stop, x) == Reading::number;
+    const bool good = read_number(text_ + begin, text_ + *stop, x) == Reading::number &&
+                      (!faithful_ || kept_by_single(text_ + begin, text_ + *stop, x));
     return {good && std::isfinite(static_cast<Value>(x)), stop, x};
   }
 
@@ -198,7 +204,7 @@ class PlainLines {
   const char* text_;
   const std::uint32_t* stop_;
   const std::int64_t base_, last_allowed_;
-  const bool sets_, has_query_;
+  const bool sets_, has_query_, faithful_;
   Slot<Value, Index> slot_;
 };
 

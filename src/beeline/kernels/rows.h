@@ -166,6 +166,13 @@ auto with_int(const Array& a, Visit visit) {
   throw std::invalid_argument("indices must be int32 or int64");
 }
 
+// Indices may also have 16 bits, which saves memory and traffic.
+template <class Visit>
+auto with_index(const Array& a, Visit visit) {
+  if (a.dtype() == nb::dtype<std::uint16_t>()) return visit(static_cast<const std::uint16_t*>(a.data()));
+  return with_int(a, visit);
+}
+
 // What Python passes for a run of rows: (values, indptr, indices, n_features), the middle two None when dense.
 struct RowArrays {
   Array values;
@@ -181,7 +188,7 @@ struct RowArrays {
       using Value = std::remove_const_t<std::remove_pointer_t<decltype(value)>>;
       if (!indptr) return visit(DenseRows<Value>{value, values.shape(0), n_features});
       return with_int(*indptr, [&](auto* position) {
-        return with_int(*indices, [&](auto* index) {
+        return with_index(*indices, [&](auto* index) {
           using Position = std::remove_const_t<std::remove_pointer_t<decltype(position)>>;
           using Index = std::remove_const_t<std::remove_pointer_t<decltype(index)>>;
           return visit(CsrRows<Position, Index, Value>{position, index, value, n_rows(), n_features});

@@ -95,6 +95,8 @@ BEELINE_INLINE void axpys(Indices indices, const Value* values, std::size_t n, c
     axpys(Counting{}, values, n, u, columns, out);                                                                    \
   }
 
+BEELINE_WIDE(std::uint16_t, float)
+BEELINE_WIDE(std::uint16_t, double)
 BEELINE_WIDE(std::int32_t, float)
 BEELINE_WIDE(std::int32_t, double)
 BEELINE_WIDE(std::int64_t, float)

@@ -8,6 +8,10 @@
 namespace beeline {
 
 // z_k = Σ_p values[p] · w[indices[p]·columns + k]; a dense row has the indices 0, 1, 2, ….
+void wide_dot(const std::uint16_t* indices, const float* values, std::size_t n, const double* w, std::size_t columns,
+              double* z);
+void wide_dot(const std::uint16_t* indices, const double* values, std::size_t n, const double* w, std::size_t columns,
+              double* z);
 void wide_dot(const std::int32_t* indices, const float* values, std::size_t n, const double* w, std::size_t columns,
               double* z);
 void wide_dot(const std::int32_t* indices, const double* values, std::size_t n, const double* w, std::size_t columns,
@@ -20,6 +24,10 @@ void wide_dot(const float* values, std::size_t n, const double* w, std::size_t c
 void wide_dot(const double* values, std::size_t n, const double* w, std::size_t columns, double* z);
 
 // out[indices[p]·columns + k] += values[p] · u_k.
+void wide_axpy(const std::uint16_t* indices, const float* values, std::size_t n, const double* u, std::size_t columns,
+               double* out);
+void wide_axpy(const std::uint16_t* indices, const double* values, std::size_t n, const double* u, std::size_t columns,
+               double* out);
 void wide_axpy(const std::int32_t* indices, const float* values, std::size_t n, const double* u, std::size_t columns,
                double* out);
 void wide_axpy(const std::int32_t* indices, const double* values, std::size_t n, const double* u, std::size_t columns,
