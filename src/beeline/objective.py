@@ -325,6 +325,14 @@ class Point:
             point = point.shifted(step)
         return point
 
+    def forget(self) -> None:
+        """Give back what is kept of each row but its scores; it is computed anew when asked for.
+
+        A point that a step leaves behind would otherwise hold as much as the next one needs.
+        """
+        for name in ("_derivatives", "slopes"):
+            self.__dict__.pop(name, None)
+
     def towards(self, other: Point, accuracy: float) -> Point:
         """The best point between this one and a little beyond the other; no pass over the data."""
         line = Line(self, other.theta - self.theta, [b - a for a, b in zip(self.z, other.z, strict=True)])
@@ -332,6 +340,7 @@ class Point:
 
     def line(self, direction: Floats) -> Line:
         """J along θ + t·direction; one pass."""
+        self.forget()
         return Line(self, direction, self.objective.scores(direction))
 
     @cached_property

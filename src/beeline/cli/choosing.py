@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from beeline.data.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
+from beeline.fitting.labels import count_labels
 
 if TYPE_CHECKING:
     from beeline.data.dataset import Dataset
@@ -31,9 +30,9 @@ def choose_loss(data: Dataset) -> tuple[str, str]:
         raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
     if data.recipe is not None and data.recipe.label_categories is not None:
         return "logistic", f"labels are {len(data.recipe.label_categories):,} different texts"
-    if not np.all(labels == np.floor(labels)):
+    distinct = count_labels(labels)
+    if distinct is None:
         return "squared", "labels are real numbers; --loss logistic is for classes"
-    distinct = len(np.unique(labels))
     if distinct <= max(_FEW, min(_MOST, len(labels) // 10)):
         return "logistic", f"labels are {distinct:,} different whole numbers; --loss squared makes it a regression"
     return "squared", f"labels are {distinct:,} different numbers; --loss logistic takes them as classes"

@@ -18,6 +18,7 @@ from beeline.cli.progress import progress_bar
 from beeline.cli.reading import with_read_options
 
 if TYPE_CHECKING:
+    from beeline._types import AnyArray
     from beeline.data.dataset import Dataset
     from beeline.fitting import Settings
     from beeline.model import Model
@@ -204,7 +205,18 @@ def _fitted(data: Dataset, settings: Settings) -> Model:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with training_line() as callback:
-            model = fit(data, settings, callback=callback).model
+            model = fit(data, settings, _labels_to_use_up(data), callback=callback).model
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         print_line("warning", sentence, color="33")
     return model
+
+
+def _labels_to_use_up(data: Dataset) -> AnyArray | None:
+    """The labels of rows in memory, which are then nowhere else; None: those of the data."""
+    from beeline.data.dataset import ArrayDataset
+    from beeline.data.labels import LabelSets
+
+    texts = data.recipe is not None and data.recipe.label_categories is not None
+    if texts or not isinstance(data, ArrayDataset) or data.labels is None or isinstance(data.labels, LabelSets):
+        return None
+    return data.give_labels()  # type: ignore[return-value]

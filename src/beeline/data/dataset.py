@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from beeline._types import AnyArray, Floats, Ints
@@ -121,6 +122,12 @@ class ArrayDataset(Dataset):
     def queries(self) -> Ints | None:
         """One query id a row, or None."""
         return self.block.queries
+
+    def give_labels(self) -> Labels | None:
+        """The labels, which the data set then has no more: where they are needed once, they need not be kept."""
+        labels = self.block.labels
+        self.block = replace(self.block, labels=None)
+        return labels
 
     @property
     def X(self) -> AnyArray:  # noqa: N802

@@ -254,6 +254,8 @@ class LibsvmReader(Reader):
 
     def _take(self, parser: LibsvmParser) -> Block:
         values, indices, indptr, labels, label_indptr, queries = parser.take()
+        if self._dialect.narrow and len(values) < 2**31:
+            indptr = indptr.astype(np.int32)
         return Block(
             values,
             self._n_features,

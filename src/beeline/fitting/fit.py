@@ -75,6 +75,7 @@ def fit(
     labels = _labels(data) if y is None else y
     weights = _weights(data, sample_weight)
     task, classes = _task(data, labels, weights, settings, texts)
+    del y, labels  # the task has its own; nobody else may need them any more
     trained = solve(task, settings, callback, None if start is None else Trained(start.weights, start.intercepts, []))
     model = Model(
         weights=trained.weights,

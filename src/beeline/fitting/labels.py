@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting.settings import ClassWeight
 from beeline.model.model import shortened
 
-__all__ = ["Classes", "class_weights", "find_classes"]
+__all__ = ["Classes", "class_weights", "count_labels", "find_classes"]
 
 _WIDEST = 1 << 20  # of whole-number labels that are counted instead of sorted
+_PIECE = 1 << 16  # labels that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +28,11 @@ class Classes:
     names
         What they are called, sorted.
     numbers
-        The class number of every row, 0 … K−1, as floats.
+        The class number of every row, 0 … K−1, as small integers.
     """
 
     names: AnyArray
-    numbers: Floats
+    numbers: AnyArray
 
     def __len__(self) -> int:
         return len(self.names)
@@ -49,8 +51,7 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
     texts
         Where the labels are numbers of texts, those texts.
     """
-    if y.dtype.kind == "f" and not (whole := y == np.floor(y)).all():
-        row = int(np.argmin(whole))
+    if (row := _first_fraction(y)) is not None:
         raise LabelError(
             f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
         )
@@ -65,21 +66,63 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
         raise LabelError(f"the rows (of positive weight) have {one}; a classifier needs at least two classes")
     kept = np.flatnonzero(present)
     kept = kept[np.argsort(names[kept], kind="stable")]
-    new_number = np.zeros(len(names))
-    new_number[kept] = np.arange(len(kept))
-    return Classes(names[kept], new_number[numbers])
+    if not np.array_equal(kept, np.arange(len(names))):
+        new_number = np.zeros(len(names), numbers.dtype)
+        new_number[kept] = np.arange(len(kept))
+        numbers = new_number[numbers]
+    return Classes(names[kept], numbers)
 
 
-def _numbered(y: AnyArray) -> tuple[AnyArray, Ints]:
+def count_labels(y: AnyArray) -> int | None:
+    """How many different labels there are; None where one is not a whole number."""
+    if _first_fraction(y) is not None:
+        return None
+    present = _present(y)
+    return len(np.unique(y)) if present is None else int(np.count_nonzero(present))
+
+
+# Labels are looked at in pieces, so that there is never a second column of millions of numbers for a moment.
+
+
+def _pieces(n: int) -> Iterator[slice]:
+    return (slice(start, start + _PIECE) for start in range(0, n, _PIECE))
+
+
+def _first_fraction(y: AnyArray) -> int | None:
+    """The row of the first label that is not a whole number."""
+    if y.dtype.kind == "f":
+        for piece in _pieces(len(y)):
+            if not (whole := y[piece] == np.floor(y[piece])).all():
+                return int(piece.start + np.argmin(whole))
+    return None
+
+
+def _present(y: AnyArray) -> AnyArray | None:
+    """Which of the whole numbers from the smallest label on are labels; None where that would be a long list."""
+    if y.dtype.kind not in "iuf" or not len(y) or not float(y.max()) - float(y.min()) < _WIDEST:
+        return None
+    present = np.zeros(int(y.max()) - int(y.min()) + 1, bool)
+    for piece in _pieces(len(y)):
+        present[_above(y[piece], y.min())] = True
+    return present
+
+
+def _above(y: AnyArray, low: Any) -> Ints:  # noqa: ANN401
+    """Whole labels as differences from the smallest."""
+    return y.astype(np.int64) - int(low)
+
+
+def _numbered(y: AnyArray) -> tuple[AnyArray, AnyArray]:
     """(the distinct labels, the number of each row's label)."""
-    if y.dtype.kind in "iuf" and len(y):
-        low, high = float(y.min()), float(y.max())
-        if high - low < _WIDEST and np.all(y == np.floor(y)):  # sorting millions of labels takes a second
-            shifted = (y - y.min()).astype(np.int64)
-            values = np.flatnonzero(np.bincount(shifted))
-            place = np.zeros(int(high - low) + 1, np.int64)
-            place[values] = np.arange(len(values))
-            return (values + y.min()).astype(y.dtype), place[shifted]
+    present = _present(y)
+    if present is not None:  # sorting millions of labels takes a second
+        values, low = np.flatnonzero(present), y.min()
+        place = np.zeros(len(present), np.min_scalar_type(-len(values)))
+        place[values] = np.arange(len(values))
+        numbers: AnyArray = np.empty(len(y), place.dtype)
+        for piece in _pieces(len(y)):
+            numbers[piece] = place[_above(y[piece], low)]
+        return (values + int(low)).astype(y.dtype), numbers
     try:
         names, numbers = np.unique(y, return_inverse=True)
     except TypeError:
