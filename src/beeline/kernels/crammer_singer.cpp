@@ -38,7 +38,8 @@ using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint16_t kMixed = 0xffff;  // no class has all of p_i
 constexpr std::size_t kFewClasses = 32;   // are all scored, always
-constexpr double kStill = 1e-13;          // violations that rounding makes
+constexpr double kBold = 0.3;  // of the usual violation: enough to leave by, since looks bring back what left too early
+constexpr double kStill = 1e-13;  // violations that rounding makes
 
 // Everything about a row but p_i, in one cache line.
 struct alignas(64) ClassRowState {
@@ -276,7 +277,7 @@ class ClassSweeps {
       }
     }
     if (any_leaves) remove_leaving();
-    limit_ = seen.usual();
+    limit_ = kBold * seen.usual();
     return {growth, gap, n_entries, n_scored};
   }
 
