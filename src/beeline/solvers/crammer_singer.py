@@ -215,6 +215,9 @@ class _Descent:
         point = Point(o, theta, o.scores(theta))
         self.passes += 1
         bound = self._lagrangian(point) if latest and not self.free else self._dual()
+        least = min(point.value, self.best.value) if self.best is not None else point.value
+        if latest and not self.free and least - bound <= self.tol * abs(least):
+            bound = self._dual()  # what is certified in the end takes nothing for granted
         self.idle = 0 if bound > self.bound else self.idle + 1
         self.bound = max(self.bound, bound)
         self.sweeps.revise(point.z[0])
@@ -231,7 +234,7 @@ class _Descent:
         """The dual value from the scores of the present weights, without a pass.
 
         The Lagrangian at W lies above its minimum by ‖λW − Xᵀa‖²/(2λ): the square of what rounding has done to W, for
-        which the allowance is ample.
+        which the allowance is ample. It says when a look is worth the pass for the true value.
         """
         square = dot(point.theta, point.theta)
         return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(point.z[0])
