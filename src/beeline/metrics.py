@@ -14,6 +14,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import DataError
+from beeline.kernels import dot
 
 __all__ = ["accuracy", "auc", "confusion", "f1", "log_loss", "mae", "r2", "rmse"]
 
@@ -65,7 +66,7 @@ def auc(positive: AnyArray, z: Floats, weights: Floats | None = None) -> float:
     downs = np.add.reduceat(c - above, starts) if len(z) else above
     total = float(ups.sum() * downs.sum())
     below = np.cumsum(downs) - downs / 2
-    return float(ups @ below) / total if total else float("nan")
+    return dot(ups, below) / total if total else float("nan")
 
 
 def log_loss(y: Ints, probabilities: Floats, weights: Floats | None = None) -> float:
@@ -98,7 +99,7 @@ def _mean(values: Floats, weights: Floats | None) -> float:
     if weights is None:
         return float(values.mean()) if len(values) else float("nan")
     total = float(weights.sum())
-    return float(values @ weights) / total if total else float("nan")
+    return dot(values, weights) / total if total else float("nan")
 
 
 def _check(y: AnyArray, other: AnyArray, weights: Floats | None) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from beeline.exceptions import ParameterError
 from beeline.losses import LOSSES, ScalarLoss, get_loss
@@ -121,6 +122,19 @@ def test_threads_do_not_show(loss):
         loss_sum(loss.compiled, loss.parameters, z, y, np.ones_like(z), None, None, threads) for threads in (1, 2, 4)
     }
     assert len(sums) == 1
+
+
+@every_loss
+def test_threads_of_numpy_do_not_show_without_the_compiled_form(loss):
+    own = type(loss).__new__(type("Own", (type(loss),), {"compiled": None}))
+    vars(own).update(vars(loss))
+    z, y = np.random.default_rng(5).normal(size=100_000), labels(loss, 100_000)
+    c, dz = np.random.default_rng(6).random(100_000), np.ones(100_000)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append((own.sum(z, y, c), own.along(z, dz, 0.1, y, c)))
+    assert found[0] == found[1]
 
 
 @every_loss

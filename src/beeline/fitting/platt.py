@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
+from beeline.kernels import dot
 
 __all__ = ["fit_platt", "make_folds"]
 
@@ -58,13 +59,13 @@ def _newton(z: Floats, t: Floats, c: Floats, b: float) -> tuple[float, float]:
     for _ in range(100):
         p, q = _sigmoids(a * z + b)
         residual, curvature = c * (t - p), c * p * q
-        g = np.array([residual @ z, residual.sum()])
+        g = np.array([dot(residual, z), residual.sum()])
         if np.abs(g).max() < 1e-9 * total:
             break
-        cross = float(curvature @ z)
-        h = np.array([[curvature @ z**2, cross], [cross, curvature.sum()]]) + 1e-12 * total * np.eye(2)
+        cross = dot(curvature, z)
+        h = np.array([[dot(curvature, z**2), cross], [cross, curvature.sum()]]) + 1e-12 * total * np.eye(2)
         direction = -np.linalg.solve(h, g)
-        slope, step = float(g @ direction), 1.0
+        slope, step = dot(g, direction), 1.0
         while step >= 1e-10:
             trial = a + step * direction[0], b + step * direction[1]
             new = _value(z, t, c, *trial)
@@ -80,7 +81,7 @@ def _newton(z: Floats, t: Floats, c: Floats, b: float) -> tuple[float, float]:
 def _value(z: Floats, t: Floats, c: Floats, a: float, b: float) -> float:
     """−log likelihood of p = 1/(1 + exp(az + b))."""
     s = a * z + b
-    return float(c @ (np.logaddexp(0, s) - (1 - t) * s))
+    return dot(c, np.logaddexp(0, s) - (1 - t) * s)
 
 
 def _sigmoids(s: Floats) -> tuple[Floats, Floats]:

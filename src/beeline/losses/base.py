@@ -7,7 +7,8 @@ Conventions
   of dl/dz then holds row by row for a gradient of K numbers.
 - `value_and_grad` returns l and dl/dz row by row. That is all a loss must have.
 - A loss with a `compiled` name has the same formula among the kernels, for speed; a contract test holds the two
-  together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i).
+  together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i); they are taken in a fixed order, which
+  NumPy's `@` does not promise.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class RowLoss(Loss):
         """Σ c_i l(z_i, y_i)."""
         if self.compiled:
             return loss_sum(self.compiled, self.parameters, z, y, c, None, None)
-        return float(c @ self.value_and_grad(z, y)[0])
+        return float(np.sum(c * self.value_and_grad(z, y)[0]))
 
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """c_i · dl/dz for every row."""
@@ -97,7 +98,7 @@ class RowLoss(Loss):
             slopes, curvatures = np.empty_like(z), np.empty_like(z)
             return loss_sum(self.compiled, self.parameters, z, y, c, slopes, curvatures), slopes, curvatures
         values, slopes = self.value_and_grad(z, y)
-        return float(c @ values), _times(c, slopes), _times(c, self.curvature(z, y))
+        return float(np.sum(c * values)), _times(c, slopes), _times(c, self.curvature(z, y))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """Σ ψ_i(a_i), ψ_i(a) = max_z −a·z − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
@@ -135,7 +136,7 @@ class RowLoss(Loss):
         if self.compiled:
             return loss_along(self.compiled, self.parameters, z, dz, t, y, c)
         values, slopes = self.value_and_grad(z + t * dz, y)
-        return float(c @ values), float(np.sum(_times(c, slopes) * dz))
+        return float(np.sum(c * values)), float(np.sum(_times(c, slopes) * dz))
 
 
 class ScalarLoss(RowLoss):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from beeline._types import Floats
+from beeline.kernels import dot
 from beeline.model.model import Model
 
 __all__ = ["unscaled"]
@@ -18,4 +21,6 @@ def unscaled(model: Model) -> tuple[Floats, Floats]:
     if scaling is None or scaling.factor is None:
         return model.weights, model.intercepts
     weights = model.weights * scaling.factor[:, None]
-    return weights, model.intercepts if scaling.shift is None else model.intercepts - scaling.shift @ weights
+    if scaling.shift is None:
+        return weights, model.intercepts
+    return weights, model.intercepts - np.array([dot(scaling.shift, column) for column in weights.T])
