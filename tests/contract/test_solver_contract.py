@@ -18,8 +18,11 @@ from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
+from beeline.solvers import shuffled
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
 from beeline.solvers.base import Status
+from beeline.solvers.crammer_singer import ClassDualCD
+from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.newton import Newton
 
 TOL = 1e-6
@@ -111,6 +114,24 @@ def test_every_bound_on_the_way_is_true(solver, loss, regularizer):
     o = problem(loss, regularizer, seed=1)
     best, bounds = reference(o), []
     solve(solver, o, callback=lambda step: bounds.append(step.bound))
+    assert max(bounds) <= best * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize("intercept", ["free", "none"])
+@pytest.mark.parametrize(("solver", "loss", "regularizer"), [p for p in PAIRS if p.values[0] in (DualCD, ClassDualCD)])
+def test_bounds_are_true_over_a_rounded_copy_of_the_rows(
+    solver, loss, regularizer, intercept, layout, tol, monkeypatch
+):
+    monkeypatch.setattr(shuffled, "_CACHED_BYTES", 0)
+    o = problem(loss, regularizer, intercept=intercept, layout=layout, seed=4)
+    rows = shuffled.ShuffledRows.of(o.data, 0, rough=True)
+    assert (rows.copied, rows.exact) == (True, False)
+    best, bounds = reference(o), []
+    result = solve(solver, o, tol=tol, callback=lambda step: bounds.append(step.bound))
+    assert result.gap <= tol
+    assert best * (1 - 1e-8) <= result.objective <= best * (1 + tol + 1e-8)
     assert max(bounds) <= best * (1 + 1e-8)
 
 
