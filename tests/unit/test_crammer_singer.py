@@ -14,7 +14,7 @@ from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
-from beeline.solvers.crammer_singer import ClassDualCD, balance
+from beeline.solvers.crammer_singer import ClassDualCD, _Descent, balance
 from beeline.solvers.dual_cd import DualCD
 
 WIDTHS = (2, 3, 8, 9, 17, 31, 33, 70, 105)
@@ -166,6 +166,18 @@ def test_rounding_to_single_is_left_when_it_gets_no_further():
     result = ClassDualCD(1e-3, 3000).run(o)
     assert result.gap <= 1e-3 or result.status is Status.LIMIT
     assert np.isfinite(result.objective)
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized"])
+def test_an_estimate_of_the_bound_certifies_nothing(intercept, monkeypatch):
+    o = objective(5, d=300, intercept=intercept)
+    best, tol, bounds = ClassDualCD(1e-9).solve(o).objective, 1e-2, []
+    honest = _Descent._lagrangian
+    monkeypatch.setattr(_Descent, "_lagrangian", lambda self, point: honest(self, point) + 0.9 * tol * best)
+    result = ClassDualCD(tol).solve(o, callback=lambda step: bounds.append(step.bound))
+    assert result.gap <= tol
+    assert result.objective <= best * (1 + tol)
+    assert max(bounds) <= best * (1 + 1e-9)
 
 
 def test_is_the_choice_for_its_loss_and_refuses_others():

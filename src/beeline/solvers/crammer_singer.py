@@ -18,7 +18,7 @@ __all__ = ["ClassDualCD"]
 
 # From this tolerance on, sweeps may see values and weights rounded to float32.
 _ROUGH_TOL = 1e-5
-_PATIENCE = 6  # looks without a better bound
+_PATIENCE = 6  # looks without a better dual value
 _MOST_CLASSES = 2**16 - 2
 _NONE = np.zeros(0)
 
@@ -109,7 +109,7 @@ class _Descent:
         self.objective = o = replace(objective, data=rows.data)
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
-        self.bound, self.idle = -np.inf, 0
+        self.bound, self.dual, self.idle = -np.inf, -np.inf, 0  # what is certified, what is estimated
         self.passes, self.n_sweeps = 0.0, 0
         self.free = o.intercept == "free"
         block, k = rows.block, o.n_outputs
@@ -212,29 +212,40 @@ class _Descent:
         if self.free:
             w = w - np.outer(self.rows.mean, (self._totals() if latest else self.totals) / self.modulus)
         theta = np.append(w, b) if o.has_intercept else w.flatten()
-        point = Point(o, theta, o.scores(theta))
+        present = Point(o, theta, o.scores(theta))
         self.passes += 1
-        bound = self._lagrangian(point) if latest and not self.free else self._dual()
-        least = min(point.value, self.best.value) if self.best is not None else point.value
-        if latest and not self.free and least - bound <= self.tol * abs(least):
-            bound = self._dual()  # what is certified in the end takes nothing for granted
-        self.idle = 0 if bound > self.bound else self.idle + 1
-        self.bound = max(self.bound, bound)
-        self.sweeps.revise(point.z[0])
-        if self.best is not None and self.averages:
-            point = self.best.towards(point, 0.05 * self.tol)
+        self.sweeps.revise(present.z[0])
         self.n_averaged = 0
+        point = self.best.towards(present, 0.05 * self.tol) if self.best is not None and self.averages else present
         if self.best is None or point.value <= self.best.value:
             self.best = point
+        gap = self._certify(self.best.value, present if latest and not self.free else None)
         if self.seen > 0:
-            self.ratio = max(0.1, (self.best.value - self.bound) / self.seen)
+            self.ratio = max(0.1, gap / self.seen)
         return self.best
+
+    def _certify(self, value: float, present: Point | None) -> float:
+        """Raise the bound; returns how far J, the value, seems to be above the optimum.
+
+        From the scores of the present weights the dual value is only estimated. Where the estimate meets the tolerance,
+        the dual value itself is taken; elsewhere the bound stays below the estimate by the tolerance, which is far more
+        than rounding can do. So an estimate tells where the solver is, and never ends it.
+        """
+        margin = self.tol * abs(value)
+        bound = dual = self._dual() if present is None else self._lagrangian(present)
+        if present is not None and value - dual <= margin:
+            bound = dual = self._dual()
+        elif present is not None:
+            bound = dual - margin
+        self.idle = 0 if dual > self.dual else self.idle + 1
+        self.bound, self.dual = max(self.bound, bound), max(self.dual, dual)
+        return value - self.dual
 
     def _lagrangian(self, point: Point) -> float:
         """The dual value from the scores of the present weights, without a pass.
 
         The Lagrangian at W lies above its minimum by ‖λW − Xᵀa‖²/(2λ): the square of what rounding has done to W, for
-        which the allowance is ample. It says when a look is worth the pass for the true value.
+        which the allowance is ample.
         """
         square = dot(point.theta, point.theta)
         return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(point.z[0])
@@ -277,7 +288,8 @@ def balance(flows: Floats) -> Floats:
     np.fill_diagonal(left, 0)
     excess = left.sum(axis=1) - left.sum(axis=0)
     least = 1e-15 * float(left.sum())
-    while (source := int(excess.argmax())) is not None and excess[source] > least:
+    while excess.max() > least:
+        source = int(excess.argmax())
         path = _path(left, source, excess < 0)
         if path is None:  # what is left is rounding
             break
