@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from beeline.data.recipe import Recipe
     from beeline.model import Model
 
-__all__ = ["Walk", "available_memory", "rows_to_learn"]
+__all__ = ["Walk", "rows_to_learn"]
 
 # How many bytes of rows a byte of a source becomes, at most: short tokens of text, and what compresses well.
 _PLAIN, _PACKED = 4, 16
@@ -181,23 +181,3 @@ def _by_recipe(options: ReadOptions, recipe: Recipe | None, paths: list[str]) ->
             return replace(options, zero_based=recipe.index_base == 0)
         return options
     return replace(options, recipe=recipe)
-
-
-def available_memory() -> int:
-    """Bytes of memory that this process may still take, as far as the system tells."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            free = int(line.split()[1]) << 10
-    limits = [line for line in _lines("/sys/fs/cgroup/memory.max") if line.strip().isdecimal()]
-    used = [line for line in _lines("/sys/fs/cgroup/memory.current") if line.strip().isdecimal()]
-    if limits and used:
-        free = min(free, int(limits[0]) - int(used[0]))
-    return max(free, 64 << 20)
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="ascii").splitlines()
-    except OSError:
-        return []

@@ -163,7 +163,7 @@ def _named(loss: str | None, regularizer: str, l1_ratio: float | None, epsilon: 
 
 
 def _budget(memory: str | None) -> int:
-    from beeline.cli.rows import available_memory
+    from beeline.data.memory import available_memory
     from beeline.data.options import parse_size
 
     return available_memory() // 2 if memory is None else parse_size(memory)

@@ -19,7 +19,7 @@ from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.objective import Objective
 
-__all__ = ["Callback", "Result", "Solver", "Status", "Step"]
+__all__ = ["Callback", "Result", "SeededSolver", "Solver", "Status", "Step", "needs_l2"]
 # What is so much smaller than J at zero weights is lost in rounding.
 _NOTHING = 1e-12
 
@@ -200,3 +200,31 @@ class Solver(ABC):
         if stop:
             return Status.CALLBACK
         return Status.LIMIT if step.passes >= self.max_passes else None
+
+
+class SeededSolver(Solver):
+    """A solver that takes rows in random order.
+
+    Parameters
+    ----------
+    seed
+        The order of the rows.
+    """
+
+    def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
+        super().__init__(tol, max_passes)
+        if seed < 0:
+            raise ParameterError(f"seed must not be negative, not {seed}")
+        self.seed = seed
+
+    @classmethod
+    def create(cls, tol: float, max_passes: float, seed: int) -> SeededSolver:
+        """A solver with these settings."""
+        return cls(tol, max_passes, seed)
+
+
+def needs_l2(objective: Objective) -> str | None:
+    """Why a solver that needs L2 and nothing else in Ω cannot take the objective, or None."""
+    if objective.regularizer.l1 or not objective.regularizer.l2:
+        return f"needs L2 regularization, not {objective.regularizer!r}"
+    return None

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from beeline._types import Floats
-from beeline.exceptions import ParameterError
 from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays, dot
 from beeline.objective import Objective, Point
-from beeline.solvers.base import Solver, Step
-from beeline.solvers.shuffled import ShuffledRows, fits_memory
+from beeline.solvers.base import SeededSolver, Step, needs_l2
+from beeline.solvers.shuffled import ShuffledRows, needs_memory
 
 __all__ = ["ClassDualCD"]
 
@@ -23,7 +22,7 @@ _MOST_CLASSES = 2**16 - 2
 _NONE = np.zeros(0)
 
 
-class ClassDualCD(Solver):
+class ClassDualCD(SeededSolver):
     """Minimises J with the Crammer–Singer loss and L2 regularization through its dual, row by row.
 
     Primal: min λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + [k ≠ y_i] − z_iy), λ = strength · l2. Dual: max −‖Xᵀa‖²/(2λ) +
@@ -51,30 +50,13 @@ class ClassDualCD(Solver):
 
     name = "class_dual_cd"
 
-    def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
-        super().__init__(tol, max_passes)
-        if seed < 0:
-            raise ParameterError(f"seed must not be negative, not {seed}")
-        self.seed = seed
-
-    @classmethod
-    def create(cls, tol: float, max_passes: float, seed: int) -> ClassDualCD:
-        """A solver with these settings."""
-        return cls(tol, max_passes, seed)
-
     def refusal(self, objective: Objective) -> str | None:
         """Needs the Crammer–Singer loss, L2, and the rows in memory."""
         if objective.loss.compiled != "crammer_singer":
             return f"is for the loss of Crammer and Singer, not {objective.loss!r}"
-        if objective.regularizer.l1 or not objective.regularizer.l2:
-            return f"needs L2 regularization, not {objective.regularizer!r}"
-        if not fits_memory(objective.data):
-            return f"needs the rows in memory, and {objective.data!r} is too large"
-        if objective.data.n_rows >= 2**32:
-            return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
         if objective.n_outputs > _MOST_CLASSES:
             return f"can take {_MOST_CLASSES:,} classes, not {objective.n_outputs:,}"
-        return None
+        return needs_l2(objective) or needs_memory(objective.data)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows; in float64 from where float32 gets no further."""

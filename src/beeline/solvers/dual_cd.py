@@ -11,12 +11,11 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
-from beeline.exceptions import ParameterError
 from beeline.kernels import DualSweeps, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point
-from beeline.solvers.base import Solver, Step
-from beeline.solvers.shuffled import ShuffledRows, fits_memory
+from beeline.solvers.base import SeededSolver, Step, needs_l2
+from beeline.solvers.shuffled import ShuffledRows, needs_memory
 
 __all__ = ["DualCD"]
 
@@ -27,7 +26,7 @@ _LOSSES = frozenset(
 _ROUGH_TOL = 1e-6
 
 
-class DualCD(Solver):
+class DualCD(SeededSolver):
     """Minimises J with L2 regularization through its dual, row by row.
 
     The dual problem is max −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i), λ = strength · l2, with w = Xᵀa/λ; a free intercept adds Σ a_i
@@ -54,29 +53,15 @@ class DualCD(Solver):
     name = "dual_cd"
 
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
-        super().__init__(tol, max_passes)
-        if seed < 0:
-            raise ParameterError(f"seed must not be negative, not {seed}")
-        self.seed = seed
+        super().__init__(tol, max_passes, seed)
         self._lock = threading.Lock()
         self._shuffled: tuple[Dataset, ShuffledRows] | None = None
-
-    @classmethod
-    def create(cls, tol: float, max_passes: float, seed: int) -> DualCD:
-        """A solver with these settings."""
-        return cls(tol, max_passes, seed)
 
     def refusal(self, objective: Objective) -> str | None:
         """Needs a loss whose dual it knows, L2, and the rows in memory."""
         if objective.loss.compiled not in _LOSSES:
             return f"does not know the dual of {objective.loss!r}"
-        if objective.regularizer.l1 or not objective.regularizer.l2:
-            return f"needs L2 regularization, not {objective.regularizer!r}"
-        if not fits_memory(objective.data):
-            return f"needs the rows in memory, and {objective.data!r} is too large"
-        if objective.data.n_rows >= 2**32:
-            return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
-        return None
+        return needs_l2(objective) or needs_memory(objective.data)
 
     def rows(self, data: Dataset) -> ShuffledRows:
         """The shuffled rows; those of the last data set are kept, so that classes share them.

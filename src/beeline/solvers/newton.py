@@ -13,7 +13,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.base import Solver, Step
+from beeline.solvers.base import Solver, Step, needs_l2
 from beeline.solvers.preconditioning import Preconditioner, Preconditioners
 
 __all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
@@ -62,7 +62,7 @@ class Newton(Solver):
             return f"needs a loss with a curvature, which {objective.loss!r} has not"
         if objective.n_outputs > 1 and self.linear_solver == "cholesky":
             return "has no Cholesky factor for several outputs; take linear_solver='cg'"
-        return _needs_l2(objective)
+        return needs_l2(objective)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One Newton step at a time."""
@@ -138,7 +138,7 @@ class RoundedNewton(Newton):
         """Needs a loss with a rounded form and a conjugate."""
         if not (objective.loss.has_conjugate and objective.loss.has_rounded):
             return f"needs a loss whose kinks can be rounded off, unlike {objective.loss!r}"
-        return _needs_l2(objective)
+        return needs_l2(objective)
 
     def _by_cholesky(self, objective: Objective) -> bool:
         # Curvature in few rows, and far more of it in some than in others, is hard for conjugate gradients.
@@ -189,12 +189,6 @@ def _rounded(point: Point, width: float) -> Point:
     """The same weights under the rounded loss, with the best intercept there."""
     o = point.objective
     return point.under(replace(o, loss=o.loss.rounded(width))).with_best_intercept()
-
-
-def _needs_l2(objective: Objective) -> str | None:
-    if objective.regularizer.l1 or not objective.regularizer.l2:
-        return f"needs L2 regularization, not {objective.regularizer!r}"
-    return None
 
 
 def _move(point: Point, direction: Floats) -> Point | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +10,10 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.memory import available_memory
 from beeline.kernels import RowArrays, dot, pack_rows
 
-__all__ = ["ShuffledRows", "fits_memory"]
+__all__ = ["ShuffledRows", "needs_memory"]
 
 # Rows that take less than this, all together, stay in the caches wherever they lie.
 _CACHED_BYTES = 4 << 20
@@ -53,7 +53,7 @@ class ShuffledRows:
         rows = data if isinstance(data, ArrayDataset) else ArrayDataset(concatenate(list(data.blocks())))
         block = rows.block
         arrays = RowArrays(block.values, block.indptr, block.indices, block.n_features)
-        if not _CACHED_BYTES < block.nbytes <= _available() / 2 or block.n_features > _MOST_FEATURES:
+        if not _CACHED_BYTES < block.nbytes <= available_memory() / 2 or block.n_features > _MOST_FEATURES:
             return cls(rows, order, arrays, copied=False, exact=True)
         packed, exact, precise = _packed(block, arrays, order, np.float32)
         if not (exact or (rough and precise)):
@@ -83,9 +83,11 @@ class ShuffledRows:
         return np.maximum(self.norms - 2 * means + square, 0), means, square
 
 
-def fits_memory(data: Dataset) -> bool:
-    """Whether all rows can be in memory at once."""
-    return isinstance(data, ArrayDataset) or 12 * data.nnz + 64 * data.n_rows <= _available()
+def needs_memory(data: Dataset) -> str | None:
+    """Why a solver that needs all rows in memory, and counts them in 32 bits, cannot take the data, or None."""
+    if not isinstance(data, ArrayDataset) and 12 * data.nnz + 64 * data.n_rows > available_memory():
+        return f"needs the rows in memory, and {data!r} is too large"
+    return None if data.n_rows < 2**32 else f"can take 4,294,967,295 rows, not {data.n_rows:,}"
 
 
 def _packed(block: Block, arrays: RowArrays, order: Ints, kind: type) -> tuple[RowArrays, bool, bool]:
@@ -100,15 +102,3 @@ def _packed(block: Block, arrays: RowArrays, order: Ints, kind: type) -> tuple[R
     values = np.empty(block.nnz, kind)
     exact, precise = pack_rows(arrays, order, indptr, indices, values)
     return RowArrays(values, indptr, indices, block.n_features), exact, precise
-
-
-def _available() -> float:
-    """Bytes of memory that are free, or that the system would free."""
-    try:
-        with open("/proc/meminfo") as lines:  # noqa: PTH123 — a file of the kernel, not of the user
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return 1024.0 * int(line.split()[1])
-    except (OSError, ValueError):
-        pass
-    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) / 2
