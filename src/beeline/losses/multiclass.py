@@ -9,6 +9,8 @@ from beeline.losses.base import VectorLoss
 
 __all__ = ["CrammerSinger", "Softmax"]
 
+_ROUNDING = 1e-14  # of a cost, in each share of it
+
 
 class Softmax(VectorLoss):
     """log Σ_k exp(z_k) − z_y: multinomial logistic regression (row 16 of B's table)."""
@@ -86,6 +88,3 @@ def _shares(a: Floats, y: Floats, c: Floats) -> Floats | None:
     if np.any(beta < -slack[:, None]) or np.any(np.abs(a.sum(axis=1)) > a.shape[1] * slack):
         return None
     return np.maximum(beta, 0)
-
-
-_ROUNDING = 1e-14

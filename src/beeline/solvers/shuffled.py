@@ -26,7 +26,8 @@ class ShuffledRows:
 
     Rows that lie in the order of the visits, and take few bytes, are visited two to three times as fast. So they are
     copied, unless they fit the processor's caches or memory is scarce. The copy's values are float32 where nothing is
-    lost, or where `rough` allows for rounding.
+    lost, or where `rough` allows for rounding: then scarce memory shows in the bits of a result, though not in what is
+    certified.
 
     Attributes
     ----------
