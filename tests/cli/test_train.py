@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 from beeline import LogisticRegression, Model
+from beeline import read as read_rows
 from beeline.cli import train as command
+from beeline.data import libsvm_dialect
+from beeline.data.libsvm import LibsvmReader
 from beeline.losses import LOSSES
 from beeline.objective import Intercept
 from beeline.regularizers import REGULARIZERS
@@ -161,6 +164,36 @@ def test_a_store_and_rows_beyond_memory_give_the_same_model(quickly, tmp_path, s
         np.testing.assert_allclose(other.weights, first.weights, rtol=1e-6)
         assert other.recipe == first.recipe
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "c", "d", "rows.store", "rows.svm"}
+
+
+def test_float32_is_taken_for_much_text_of_six_digits_and_can_be_declined(quickly, tmp_path, monkeypatch):
+    X = RNG.standard_normal((60, 4))
+    y = np.where(X[:, 0] + RNG.standard_normal(60) > 0, 1, -1)
+    lines = (f"{a} " + " ".join(f"{j}:{v:.6g}" for j, v in enumerate(x, 1)) for a, x in zip(y, X, strict=True))
+    (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
+    kinds, read = [], LibsvmReader.read
+
+    def noted(self, *, narrow=False):
+        data = read(self, narrow=narrow)
+        kinds.append(data.block.values.dtype.name)
+        return data
+
+    monkeypatch.setattr(LibsvmReader, "read", noted)
+    few = done_well(quickly("train", "rows.svm", "-o", "few")) and Model.load(tmp_path / "few")
+    monkeypatch.setattr(libsvm_dialect, "_MANY", 0)
+    models, scores = {}, {}
+    for name, options in {"auto": [], "wide": ["--dtype", "float64"], "fine": ["--tol", "1e-7"]}.items():
+        done_well(quickly("train", "rows.svm", "-o", name, *options))
+        out = done_well(quickly("predict", name, "rows.svm", "--scores")).splitlines()[1:]
+        models[name], scores[name] = Model.load(tmp_path / name), np.array([float(row.split(",")[1]) for row in out])
+    assert kinds == ["float64", "float32", "float64", "float64"]
+    np.testing.assert_array_equal(models["wide"].weights, few.weights)
+    np.testing.assert_allclose(models["auto"].weights, few.weights, rtol=1e-5)
+    np.testing.assert_allclose(scores["auto"], scores["wide"], rtol=1e-5, atol=1e-6)
+    # Rows are told apart by a file as by a data set in Python, which is never rounded.
+    data = read_rows(tmp_path / "rows.svm")
+    assert data.block.values.dtype == np.float64
+    np.testing.assert_allclose(models["auto"].decision_function(data), scores["auto"], rtol=1e-12)
 
 
 def test_the_same_model_for_any_number_of_threads(beeline, tmp_path, svm_rows):

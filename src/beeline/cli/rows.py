@@ -54,7 +54,7 @@ def rows_to_learn(
     output
         The file that is going to be written; where rows do not fit, they are kept beside it until the end.
     narrow
-        Whether values may be float32 where that keeps them as they are written.
+        Whether values may be float32 where that keeps every digit that is written.
     """
     if _one_store(paths):
         ReadOptions(**reading).refuse(reading, "a store, which is read as it is")

@@ -100,8 +100,8 @@ class LibsvmReader(Reader):
     def read(self, *, narrow: bool = False) -> ArrayDataset:
         """All rows in memory; sparse rows are parsed straight into their final arrays.
 
-        With `narrow`, and many rows, values become float32 if that keeps all numbers as they are written, and indices
-        16 bits if there are no more features.
+        With `narrow`, and many rows, values become float32 if that keeps every digit that is written (the values
+        themselves change by at most 2⁻²⁴ of themselves), and indices get 16 bits if there are no more features.
         """
         if self._dense:
             return super().read()

@@ -54,9 +54,9 @@ class ReadOptions:
     scale
         How features are scaled; learned from the data and recorded in the recipe.
     dtype
-        Type of the stored values. Text is read exactly as float64 and then rounded to this type. `auto` is float64;
-        only training on many rows of LIBSVM text takes float32 where all numbers have at most six digits, which float32
-        keeps.
+        Type of the stored values. Text is read exactly as float64 and then rounded to this type. `auto` is float64,
+        with one exception: `beeline train` holds LIBSVM text from 8 MB on as float32 if no number has more than six
+        digits. That changes values by at most 6e-8 of themselves; `float64` declines it.
     layout
         Dense rows or sparse rows; `auto` keeps a sparse source sparse and takes the smaller for tables.
     zero_based

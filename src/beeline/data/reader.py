@@ -81,7 +81,7 @@ class Reader(ABC):
         """How raw rows become these rows; complete once `blocks` has ended."""
 
     def read(self, *, narrow: bool = False) -> ArrayDataset:
-        """All rows in memory; `narrow` allows smaller types for values and indices where nothing is lost by it."""
+        """All rows in memory; `narrow` allows smaller types where they keep every digit that is written."""
         self.prepare(_PIECE)
         while True:
             try:
