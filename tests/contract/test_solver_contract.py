@@ -5,6 +5,7 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from solver_reference import optimum
 
 from beeline import convert
 from beeline.data.arrays import from_arrays
+from beeline.engines import Shard, Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge
@@ -186,6 +188,32 @@ def test_store_gives_what_arrays_give(solver, loss, regularizer, tmp_path):
     mine, other = solve(solver, o), solve(solver, replace(o, data=store))
     assert other.gap <= TOL
     assert mine.objective == pytest.approx(other.objective, rel=2 * TOL)
+
+
+class Split(Threads):
+    """Cuts the rows into a given number of shards."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+
+    def shards(self, data):
+        edges = [data.n_rows * k // self.count for k in range(self.count + 1)]
+        return [Shard(data, start, stop) for start, stop in pairwise(edges)]
+
+
+@every_pair
+@every_intercept
+def test_same_answer_for_any_number_of_shards(solver, loss, regularizer, intercept):
+    o = problem(loss, regularizer, n=61, intercept=intercept, seed=1)
+    one = solve(solver, o)
+    for count in (2, 4):
+        other = solve(solver, replace(o, engine=Split(count)))
+        assert other.gap <= TOL
+        assert other.objective == pytest.approx(one.objective, rel=2 * TOL)
+        assert other.objective == pytest.approx(o.at(other.theta).value, rel=1e-12)
+    warm = solve(solver, replace(o, engine=Split(3)), start=one.theta)
+    assert warm.objective == pytest.approx(one.objective, rel=2 * TOL)
 
 
 @every_pair

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 import beeline
 from beeline.data.arrays import from_arrays
-from beeline.engines import Shard, Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import (
@@ -238,27 +236,6 @@ def test_same_bits_for_any_number_of_threads():
         set_num_threads(before)
     assert np.array_equal(thetas[0], thetas[1])
     assert np.array_equal(thetas[0], thetas[2])
-
-
-class Split(Threads):
-    """Cuts the rows into a given number of shards."""
-
-    def __init__(self, count):
-        super().__init__()
-        self.count = count
-
-    def shards(self, data):
-        edges = [data.n_rows * k // self.count for k in range(self.count + 1)]
-        return [Shard(data, start, stop) for start, stop in pairwise(edges)]
-
-
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_same_answer_for_any_number_of_shards(intercept):
-    objective = problem(Logistic(), ElasticNet(0.9), m=101, d=30, intercept=intercept)
-    one = L1CD(tol=1e-10).solve(objective)
-    for count in (2, 4):
-        result = L1CD(tol=1e-10).solve(replace(objective, engine=Split(count)))
-        np.testing.assert_allclose(result.theta, one.theta, atol=1e-7)
 
 
 def test_solves_on_a_store(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -88,7 +87,7 @@ class _Descent:
 
     def __init__(self, rows: ShuffledRows, objective: Objective, solver: ClassDualCD, rough: bool) -> None:
         self.rows, self.tol = rows, solver.tol
-        self.objective = o = replace(objective, data=rows.data)
+        self.objective = o = rows.over(objective)
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
         self.bound, self.dual, self.idle = -np.inf, -np.inf, 0  # what is certified, what is estimated

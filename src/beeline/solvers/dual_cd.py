@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -99,7 +98,7 @@ class _Descent:
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
         self.rows, self.tol = rows, solver.tol
-        self.objective = o = replace(objective, data=rows.data)
+        self.objective = o = rows.over(objective)
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
         self.passes = 0.0

@@ -67,11 +67,10 @@ class Blocks:
         o = point.objective
         m = o.data.n_features + o.has_intercept
         factors = np.empty((o.n_outputs, m, m))
-        (h,) = point.diagonal_curvatures
-        kept = max(1, int(_PART * h.size))
-        least = np.partition(h, h.size - kept, axis=None)[h.size - kept]
+        curvatures = point.diagonal_curvatures
+        least = _quantile(curvatures, _PART)
         for k, factor in enumerate(factors):
-            factor[:] = o.curved_gram([np.where(h[:, k] >= least, h[:, k], 0.0)])
+            factor[:] = o.curved_gram([np.where(h[:, k] >= least, h[:, k], 0.0) for h in curvatures])
             factor[-1, -1] += 1e-3 * o.strength  # a free intercept may have no curvature left
             if not factor_positive(factor):
                 return None
@@ -127,3 +126,10 @@ class Preconditioners:
         if self.took >= Blocks.cost(point.objective):
             self.blocks = Blocks.of(point)
         return self.blocks or Diagonal(point)
+
+
+def _quantile(shards: list[Floats], part: float) -> float:
+    """The number that this part of all numbers reaches."""
+    numbers = shards[0].ravel() if len(shards) == 1 else np.concatenate([h.ravel() for h in shards])
+    at = numbers.size - max(1, int(part * numbers.size))
+    return float(np.partition(numbers, at)[at])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,9 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset, Dataset
 from beeline.data.memory import available_memory
+from beeline.engines import Threads
 from beeline.kernels import RowArrays, dot, pack_rows
+from beeline.objective import Objective
 
 __all__ = ["ShuffledRows", "needs_memory"]
 
@@ -65,6 +67,10 @@ class ShuffledRows:
     def block(self) -> Block:
         """The rows as they are."""
         return self.data.block
+
+    def over(self, objective: Objective) -> Objective:
+        """The same objective over the rows in memory: one shard, whatever the objective's own engine makes of them."""
+        return replace(objective, data=self.data, engine=Threads())
 
     @cached_property
     def norms(self) -> Floats:
