@@ -266,11 +266,6 @@ class LibsvmReader(Reader):
         )
 
 
-def _room_within(parser: LibsvmParser, budget: int) -> tuple[int, int, int]:
-    """Rows, entries and labels that a budget allows, each if there were nothing else."""
-    return budget // parser.cost(1, 0, 1), budget // parser.cost(0, 1, 0), budget // parser.cost(0, 0, 1)
-
-
 def _piece_within(budget: int) -> int:
     """A size of which a few pieces do not count beside the budget."""
     return int(np.clip(budget // 16, _LOOK, _PIECE))
