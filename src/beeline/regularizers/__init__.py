@@ -48,11 +48,6 @@ class Regularizer(ABC):
         """∂Ω(w); at a zero weight the part of the absolute value is 0."""
         return self.l2 * w + (self.l1 * np.sign(w) if self.l1 else 0.0)
 
-    def prox(self, v: Floats, step: float) -> Floats:
-        """argmin_w step·Ω(w) + ½‖w − v‖²."""
-        shrunk = np.sign(v) * np.maximum(np.abs(v) - step * self.l1, 0) if self.l1 else v
-        return shrunk / (1 + step * self.l2)
-
 
 class L2(Regularizer):
     """½‖w‖²."""
