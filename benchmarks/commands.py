@@ -133,7 +133,7 @@ def build_train(folder: Path) -> str:
     program = folder / "train"
     if program.exists():
         return str(program)
-    pip = [sys.executable, "-m", "pip", "-qq", "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
+    pip = [sys.executable, "-m", "pip", "-qq", "download", "--no-deps", "--no-binary", ":all:"]
     subprocess.run([*pip, "--dest", str(folder), LIBLINEAR], check=True)
     (archive,) = folder.glob("liblinear*.tar.gz")
     with tarfile.open(archive) as packed:
@@ -265,10 +265,10 @@ def against_vowpal_wabbit(problem: Problem, repeats: int, patience: float) -> bo
     ours, theirs = [], [f"Vowpal Wabbit, {loss}" for loss in ("logistic", "hinge")]
     runs = {name: lambda name=name: problem.vowpal_wabbit(name.split()[-1]) for name in theirs}
     exact, accuracies = {}, {}
-    for loss in ("logistic", "squared_hinge"):
-        problem.beeline("--loss", loss, "--tol", "1e-8")
+    for loss in ("logistic", "squared_hinge", "hinge"):
+        problem.beeline("--loss", loss, "--tol", "1e-6")
         exact[loss] = problem.accuracy("beeline")
-        for tol in ("1e-2", "1e-4"):
+        for tol in ("1e-1", "1e-2", "1e-4"):
             name = f"{loss} --tol {tol}"
             ours.append(name)
             runs[name] = lambda loss=loss, tol=tol: problem.beeline("--loss", loss, "--tol", tol)

@@ -11,11 +11,11 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from beeline.exceptions import BeelineError, ParameterError
 
-__all__ = ["interrupted", "one_line_errors", "print_line", "printable"]
+__all__ = ["interrupted", "one_line_errors", "print_line", "printable", "styled"]
 
 FAILED, USAGE = 1, 2
 _BY_SIGNAL = 128  # shells add the signal's number to this
@@ -69,9 +69,13 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 def print_line(kind: str, message: str, *, color: str) -> None:
     """Print `beeline: kind: message` as one line on standard error, in color on a terminal."""
     message = printable(" ".join(message.split("\n")))
-    if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
-        kind = f"\x1b[1;{color}m{kind}\x1b[0m"
-    sys.stderr.write(f"beeline: {kind}: {message}\n")
+    sys.stderr.write(f"beeline: {styled(kind, f'1;{color}', sys.stderr)}: {message}\n")
+
+
+def styled(text: str, style: str, stream: TextIO) -> str:
+    """The text in a terminal's style (1 bold, 2 dim, 31 red, …), where the stream is a terminal that wants it."""
+    wanted = stream.isatty() and not os.environ.get("NO_COLOR")
+    return f"\x1b[{style}m{text}\x1b[0m" if wanted else text
 
 
 def printable(text: str) -> str:
