@@ -22,7 +22,7 @@ from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers import shuffled
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
-from beeline.solvers.base import Status
+from beeline.solvers.base import Result, Status
 from beeline.solvers.crammer_singer import ClassDualCD
 from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.newton import Newton
@@ -375,3 +375,15 @@ class TestAuto:
         assert result.solver == "rounded_newton"
         assert seen[0] == "dual_cd"
         assert seen[-1] == "rounded_newton"
+
+    def test_relay_warns_in_the_name_of_who_reached_the_limit(self):
+        relay = choose_solver(problem(Hinge(), n=400, d=20, cost=1e3), tol=1e-12, max_passes=12)
+        relay.passes = 3.0
+        with pytest.warns(ConvergenceWarning, match="rounded_newton reached its pass limit after"):
+            relay.solve(problem(Hinge(), n=400, d=20, cost=1e3))
+
+
+def test_one_pass_is_a_singular():
+    result = Result(np.zeros(1), 2.0, 0.0003, Status.CONVERGED, 1, 1.2, 0.1, "newton")
+    assert result.sentence == "stopped after 1 pass, at most 0.03 % above the optimum"
+    assert replace(result, passes=14).sentence == "stopped after 14 passes, at most 0.03 % above the optimum"

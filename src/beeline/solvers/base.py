@@ -104,7 +104,8 @@ class Result:
     def sentence(self) -> str:
         """What happened, in words."""
         distance = f"at most {_percent(self.gap)} above the optimum" if math.isfinite(self.gap) else "no bound is known"
-        return f"{self.status.value} after {self.passes:.0f} passes, {distance}"
+        passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
+        return f"{self.status.value} after {passes}, {distance}"
 
 
 def _percent(gap: float) -> str:
@@ -158,7 +159,7 @@ class Solver(ABC):
         """Say what to change, when the pass limit came before the tolerance."""
         if result.status is Status.LIMIT:
             advice = f"raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g})"
-            warnings.warn(f"{self.name} {result.sentence}; {advice}", ConvergenceWarning, stacklevel=stacklevel)
+            warnings.warn(f"{result.solver} {result.sentence}; {advice}", ConvergenceWarning, stacklevel=stacklevel)
 
     def run(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
         """Minimise, without a warning."""
