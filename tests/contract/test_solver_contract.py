@@ -286,6 +286,16 @@ def test_pass_limit_warns_with_words(solver, loss, regularizer):
 
 
 @every_pair
+def test_never_worse_than_no_model(solver, loss, regularizer):
+    for cost in (1.0, 1e6):
+        o = problem(loss, regularizer, cost=cost, strength=1e-3)
+        result = solver.create(1e-15, 1e-9, 0).run(o)
+        assert result.iterations == 1
+        assert result.objective <= o.at().value
+        assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-12)
+
+
+@every_pair
 def test_degenerate_data(solver, loss, regularizer):
     y = np.ones(4)
     for X in (np.zeros((4, 3)), np.ones((4, 1)), np.ones((4, 3)) * 1e-8):

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+import numpy as np
+
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.objective import Objective
@@ -168,13 +170,16 @@ class Solver(ABC):
         clock = time.perf_counter()
         best: Step | None = None
         bound, status, trace = -math.inf, Status.LIMIT, []
-        scale = _NOTHING * abs(objective.at().value)
+        at_zero = objective.at().value
+        scale = _NOTHING * abs(at_zero)
         try:
             for step in self.steps(objective, start):
                 bound = max(bound, step.bound)
                 seconds = time.perf_counter() - clock
                 if best is None or step.objective <= best.objective:
                     best = step
+                if not best.objective <= at_zero:  # no model at all is better than a dual method's first ones can be
+                    best = replace(best, theta=np.zeros(objective.size), objective=at_zero)
                 best = replace(
                     step, theta=best.theta, objective=best.objective, bound=bound, seconds=seconds, scale=scale
                 )
