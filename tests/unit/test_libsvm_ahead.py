@@ -104,7 +104,15 @@ def test_the_command_finds_its_file(tmp_path, arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", ["convert {text} b.store", "train {text} --help", "train missing.svm", "train {csv}"]
+    "arguments",
+    [
+        "convert {text} b.store",
+        "train {text} --help",
+        "train missing.svm",
+        "train {csv}",
+        "train {text} --memory 64M",
+        "train {text} --memory=64M",
+    ],
 )
 def test_nothing_is_begun_where_nothing_would_be_read(tmp_path, arguments):
     text, csv = write(tmp_path / "a.svm"), tmp_path / "a.csv"

@@ -8,6 +8,7 @@ from dataclasses import replace
 __all__ = ["begin_reading"]
 
 _TARGETS = ("-o", "--output")
+_WAITS = ("-h", "--help", "--memory")
 
 
 def begin_reading(arguments: list[str]) -> None:
@@ -16,7 +17,8 @@ def begin_reading(arguments: list[str]) -> None:
     A guess from the bare arguments: right nearly always, and without consequences where it is wrong. What is wrong with
     the file is for the command itself to find and say.
     """
-    if arguments[:1] != ["train"] or {"-h", "--help"} & set(arguments):
+    # Under a limit of memory, what is read and where it is kept is for the command to decide.
+    if arguments[:1] != ["train"] or any(argument.partition("=")[0] in _WAITS for argument in arguments):
         return
     from beeline.data.files import detect_format, find_files
     from beeline.data.libsvm_ahead import start_ahead
