@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import onnxruntime
@@ -280,3 +282,47 @@ class TestExport:
     def test_precision_is_for_onnx(self, run, shop, tmp_path):
         arguments = ("two.model", tmp_path / "x", "--to", "liblinear", "--precision", "float32")
         assert "--precision has no meaning" in one_line(run(shop, "export", *arguments), 2)
+
+
+def test_nothing_is_written_over_what_is_read(beeline, tmp_path):
+    text, model = tmp_path / "a.svm", tmp_path / "a.model"
+    text.write_text("1 1:0.5 2:1\n-1 1:-0.5\n1 1:0.7\n-1 2:-1\n")
+    assert beeline("train", text, "-o", model, "--loss", "hinge").returncode == 0
+    before = text.read_bytes(), model.read_bytes()
+    for command in (
+        ("predict", model, text, "-o", model),
+        ("predict", model, text, "-o", text),
+        ("export", model, model, "--to", "liblinear"),
+    ):
+        done = beeline(*command)
+        assert done.returncode == 2
+        assert "is read by this command" in done.stderr
+    assert (text.read_bytes(), model.read_bytes()) == before
+
+
+def test_a_pipe_and_a_link_are_written_to_as_they_are(beeline, tmp_path):
+    text, model = tmp_path / "a.svm", tmp_path / "a.model"
+    text.write_text("1 1:0.5 2:1\n-1 1:-0.5\n1 1:0.7\n-1 2:-1\n")
+    assert beeline("train", text, "-o", model, "--loss", "hinge").returncode == 0
+    real, link, pipe = tmp_path / "real.txt", tmp_path / "link.txt", tmp_path / "pipe"
+    real.write_text("old")
+    link.symlink_to(real)
+    assert beeline("predict", model, text, "-o", link).returncode == 0
+    assert link.is_symlink()
+    assert real.read_text().split() == ["1", "-1", "1", "-1"]
+    os.mkfifo(pipe)
+    read = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    got = []
+    read.start()
+    assert beeline("predict", model, text, "-o", pipe).returncode == 0
+    read.join(10)
+    assert pipe.is_fifo()
+    assert got[0].split() == ["1", "-1", "1", "-1"]
+
+
+def test_a_form_of_several_classes_implies_its_loss(beeline, tmp_path):
+    text = tmp_path / "a.svm"
+    text.write_text("0 1:1\n1 2:1\n2 3:1\n" * 5)
+    done = beeline("train", text, "-o", tmp_path / "a.model", "--multiclass", "crammer_singer", "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["loss"], facts["settings"]["multiclass"]) == ("hinge", "crammer_singer")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Debug", "Json", "Threads", "print_json", "use_threads"]
+__all__ = ["Debug", "Json", "Threads", "print_json", "refuse_same_file", "use_threads"]
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something goes wrong.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -23,6 +24,17 @@ def use_threads(n: int | None) -> None:
         from beeline.kernels import set_num_threads
 
         set_num_threads(n)
+
+
+def refuse_same_file(output: str | None, inputs: list[str]) -> None:
+    """Refuse to write over a file that is about to be read."""
+    from beeline.exceptions import ParameterError
+
+    if output is None or not Path(output).exists():
+        return
+    for source in inputs:
+        if Path(source).exists() and Path(output).samefile(source):
+            raise ParameterError(f"{output} is read by this command and cannot be written to; choose another name")
 
 
 def print_json(record: dict[str, Any]) -> None:

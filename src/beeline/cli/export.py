@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from beeline.cli.common import Debug
+from beeline.cli.common import Debug, refuse_same_file
 from beeline.cli.errors import one_line_errors
 
 __all__ = ["export"]
@@ -39,6 +39,7 @@ def export(
         from beeline.cli.model_facts import load_model
         from beeline.exceptions import ParameterError
 
+        refuse_same_file(file, [model])
         trained = load_model(model)
         if precision is not None and to != "onnx":
             raise ParameterError("precision has no meaning but for ONNX; leave it out")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from beeline.cli.common import Debug, Threads, use_threads
+from beeline.cli.common import Debug, Threads, refuse_same_file, use_threads
 from beeline.cli.errors import one_line_errors
 from beeline.cli.progress import progress_bar
 from beeline.cli.reading import with_read_options
@@ -57,6 +57,7 @@ def predict(
         from beeline.cli.rows import Walk
         from beeline.cli.skipped import show_passed_over
 
+        refuse_same_file(output, [model, *sources])
         trained = load_model(model)
         header, form = _form(trained, probabilities, scores)
         with progress_bar() as progress, _target(output) as file:

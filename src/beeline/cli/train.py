@@ -44,6 +44,7 @@ InterceptKind = Literal["free", "regularized", "none"]
 MulticlassForm = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
 _PANEL = "Training"
+_IMPLIED = {"softmax": "logistic", "crammer_singer": "hinge"}  # the loss that a form extends
 _ROUGH = 1e-6  # the tolerance down to which the digits that float32 keeps are enough
 
 
@@ -122,7 +123,8 @@ def train(
         from beeline.cli.show_model import show_trained
         from beeline.fitting import Settings
 
-        chosen = _named(loss, regularizer, l1_ratio, epsilon)
+        named: str | None = loss or _IMPLIED.get(multiclass or "")
+        chosen = _named(named, regularizer, l1_ratio, epsilon)
         chosen |= {"C": C, "intercept": intercept, "multiclass": multiclass, "probability": probability}
         chosen |= {"solver": solver, "tol": tol, "max_passes": max_passes, "seed": seed}
         settings = Settings(**chosen)
@@ -133,7 +135,7 @@ def train(
                 data = stack.enter_context(
                     rows_to_learn(sources, reading, _budget(memory), target, progress, narrow=narrow)
                 )
-            complete, why = _completed(settings, loss is None, class_weight or [], data)
+            complete, why = _completed(settings, named is None, class_weight or [], data)
             model = _fitted(data, complete)
         model.save(target)
         facts = model_facts(model, target) | {"loss_chosen_because": why}

@@ -51,7 +51,7 @@ class Loss(ABC):
 class RowLoss(Loss):
     """A loss that is a sum over rows, each of them by itself.
 
-    A loss of one's own needs `value_and_grad` only; with `curvature` it can also be solved by Newton's method.
+    A loss of one's own needs `value_and_grad`, and `curvature` for the solvers to take it.
     """
 
     compiled: ClassVar[str | None] = None

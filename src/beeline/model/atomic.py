@@ -18,9 +18,15 @@ __all__ = ["replacing"]
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary name beside `path` to write to; renamed to `path` at the end, removed after an error.
 
-    The content is on the disk before the rename, so that a crash leaves the old file or the new one, never a part.
+    The content is on the disk before the rename, so that a crash leaves the old file or the new one, never a part. A
+    link stays a link to the new file. A device or a pipe is no file to replace: it is written to as it is.
     """
     target = Path(path)
+    if target.is_symlink():
+        target = target.resolve()
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        yield target
+        return
     temporary = target.parent / f".{target.name}.partial-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         yield temporary

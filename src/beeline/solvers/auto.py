@@ -49,9 +49,10 @@ def choose_solver(
     if name in works:
         return solvers[name]
     pair = f"{objective.loss!r} with {objective.regularizer!r}"
-    instead = f"take {' or '.join(works)}" if works else "no solver can take this pair"
-    reason = f"the solver {name!r} {refusals[name]}; " if name != "auto" else ""
-    raise ParameterError(f"{reason}for {pair} {instead}")
+    if not works:
+        reasons = "; ".join(f"{key} {reason}" for key, reason in refusals.items())
+        raise ParameterError(f"no solver can take {pair}: {reasons}")
+    raise ParameterError(f"the solver {name!r} {refusals[name]}; for {pair} take {' or '.join(works)}")
 
 
 def _fastest(objective: Objective, works: dict[str, Solver]) -> Solver:

@@ -160,7 +160,7 @@ class Solver(ABC):
     def warn(self, result: Result, stacklevel: int = 2) -> None:
         """Say what to change, when the pass limit came before the tolerance."""
         if result.status is Status.LIMIT:
-            advice = f"raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g})"
+            advice = f"raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g}), or scale the features"
             warnings.warn(f"{result.solver} {result.sentence}; {advice}", ConvergenceWarning, stacklevel=stacklevel)
 
     def run(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
