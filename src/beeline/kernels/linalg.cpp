@@ -24,6 +24,7 @@ using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::size_t kPanel = 16;  // columns that are finished together
 constexpr std::size_t kTile = 4;
+constexpr std::size_t kLarge = 600;  // from here on a panel is worth the wait for other threads to wake up
 
 // Subtracts from columns top … bottom of rows begin … end what the columns left of them contribute.
 void subtract_left(double* a, std::size_t n, std::size_t begin, std::size_t end, std::size_t top, std::size_t bottom) {
@@ -86,7 +87,7 @@ bool cholesky(double* a, std::size_t n) {
       const std::size_t begin = bottom + task * kRowsPerTask, end = std::min(n, begin + kRowsPerTask);
       subtract_left(a, n, begin, end, top, bottom);
       for (std::size_t i = begin; i < end; ++i) square.finish(a + i * n + top, bottom - top);
-    });
+    }, n < kLarge ? 1 : 0);
   }
   return true;
 }
