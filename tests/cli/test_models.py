@@ -326,3 +326,15 @@ def test_a_form_of_several_classes_implies_its_loss(beeline, tmp_path):
     done = beeline("train", text, "-o", tmp_path / "a.model", "--multiclass", "crammer_singer", "--json")
     facts = json.loads(done.stdout)
     assert (facts["loss"], facts["settings"]["multiclass"]) == ("hinge", "crammer_singer")
+
+
+def test_a_table_must_have_the_features_of_a_model_without_a_recipe(beeline, tmp_path):
+    text, model, table = tmp_path / "a.svm", tmp_path / "a.txt", tmp_path / "new.csv"
+    text.write_text("1 1:0.5 2:1\n-1 1:-0.5\n1 1:0.7\n-1 2:-1\n")
+    assert beeline("train", text, "-o", tmp_path / "a.model", "--loss", "hinge").returncode == 0
+    assert beeline("export", tmp_path / "a.model", model, "--to", "liblinear").returncode == 0
+    table.write_text("y,a,b\n-1,0.5,1\n1,-0.5,0\n")
+    done = beeline("predict", model, table)
+    assert done.returncode == 2
+    assert "the table has 3 features and the model 2" in done.stderr
+    assert beeline("predict", model, table, "--label", "y").stdout.split() == ["1", "-1"]

@@ -150,7 +150,17 @@ class Walk:
                     ) from None
 
     def _known(self, block: Block) -> Block:
-        """The block without features beyond the model's."""
+        """The block without features beyond the model's.
+
+        A model without a recipe takes the columns of a table by their places, which cannot be right where their
+        number is not the model's.
+        """
+        table = self._source.recipe is not None and self._source.recipe.columns is not None
+        if self.model.recipe is None and table and block.n_features != self.model.n_features:
+            raise ParameterError(
+                f"the table has {block.n_features:,} features and the model {self.model.n_features:,}, taken by their "
+                "places; name a column of labels by label, and leave out columns that are no features"
+            )
         if block.indptr is None or block.indices is None or block.n_features <= self.model.n_features:
             return block
         start, stop = int(block.indptr[0]), int(block.indptr[-1])
