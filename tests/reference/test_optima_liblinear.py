@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from liblinear import liblinearutil as liblinear
 
-liblinear = pytest.importorskip("liblinear.liblinearutil", reason="liblinear-official is not installed")
-
-from beeline.data.arrays import from_arrays  # noqa: E402
-from beeline.losses import get_loss  # noqa: E402
-from beeline.regularizers import L1, L2  # noqa: E402
-from beeline.solvers.training import Task, train  # noqa: E402
+from beeline.data.arrays import from_arrays
+from beeline.losses import get_loss
+from beeline.regularizers import L1, L2
+from beeline.solvers.training import Task, train
 
 # -s, the loss, the regularizer; both solvers where LIBLINEAR has two.
 BINARY = {
