@@ -1,0 +1,7 @@
+"""C chosen for the user: the path of C, folds, warm starts and the stop rule (the warm-start paper, part W)."""
+
+from __future__ import annotations
+
+from beeline.selection.result import End, PathPoint, Selection
+
+__all__ = ["End", "PathPoint", "Selection"]

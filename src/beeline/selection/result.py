@@ -1,0 +1,191 @@
+"""What a search for C found: the curve, the best C, and why it ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from beeline.exceptions import ParameterError
+from beeline.solvers.training import Trained
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["End", "PathPoint", "Rule", "Selection"]
+
+Rule = Literal["best", "one_se"]
+
+
+class End(Enum):
+    """Why a path ended."""
+
+    SETTLED = "the weights no longer change with C"
+    LIMIT = "C reached its upper limit"
+    INTERRUPTED = "it was interrupted"
+    CALLBACK = "the callback stopped it"
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """One C of the path.
+
+    Attributes
+    ----------
+    C, epsilon
+        What was tried; `epsilon` is None for a loss that has none to choose.
+    fold_scores, fold_weights
+        The metric on the rows that each fold held out, and the total weight of those rows.
+    seconds, passes
+        What it took: time on the clock, and passes over the data by all folds together.
+    stop_ratio
+        The left side of (24) over ‖∇f(0; C)‖, or the relative change of w for the hinge: of all folds the largest.
+        NaN for the first C of a path.
+    """
+
+    C: float
+    fold_scores: tuple[float, ...]
+    fold_weights: tuple[float, ...]
+    seconds: float
+    passes: float
+    stop_ratio: float
+    epsilon: float | None = None
+
+    @property
+    def score(self) -> float:
+        """The mean over the folds, each counted by the weight of its rows: for accuracy, that of all rows."""
+        return float(np.average(self.fold_scores, weights=self.fold_weights))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over the folds; 0 for a single one."""
+        return float(np.std(self.fold_scores, ddof=1)) if len(self.fold_scores) > 1 else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean."""
+        return self.spread / math.sqrt(len(self.fold_scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The path of C, and the best of it.
+
+    Attributes
+    ----------
+    curve
+        One `PathPoint` for each C that was tried, in the order of the search.
+    metric, greater_is_better
+        What was measured on held-out rows, and in which direction it is better.
+    end
+        Why the search ended.
+    stop_tol
+        (24)'s ε: three stop ratios in a row at or below it end the path.
+    rule
+        `best`: the smallest C with the best mean score (W6). `one_se`: the smallest C whose mean score is within one
+        standard error of the best.
+    start
+        Weights to begin the training on all rows from: the mean of the folds' at the best C. None after a resumed
+        search that has found no better C.
+    cold
+        The same C values from cold starts, where they were asked for.
+    """
+
+    curve: tuple[PathPoint, ...]
+    metric: str
+    greater_is_better: bool
+    end: End
+    stop_tol: float
+    rule: Rule = "best"
+    start: Trained | None = field(default=None, repr=False)
+    cold: Selection | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise ParameterError(f"rule must be one of {', '.join(get_args(Rule))}, not {self.rule!r}")
+        if not self.curve:
+            raise ParameterError("a selection needs at least one C")
+
+    @property
+    def best(self) -> PathPoint:
+        """The point that the rule chooses."""
+        return choose(self.curve, self.greater_is_better, self.rule)
+
+    @property
+    def best_C(self) -> float:  # noqa: N802
+        """The C that the rule chooses."""
+        return self.best.C
+
+    @property
+    def best_score(self) -> float:
+        """The mean score at that C."""
+        return self.best.score
+
+    @property
+    def seconds(self) -> float:
+        """The time that the whole path took."""
+        return sum(point.seconds for point in self.curve)
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in words."""
+        values = "1 value" if len(self.curve) == 1 else f"{len(self.curve)} values"
+        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, the best of {values}; {self.end.value}"
+
+    def with_rule(self, rule: Rule) -> Selection:
+        """The same curve under another rule."""
+        return replace(self, rule=rule)
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """Score and cumulative time against log₂ C, with the best C and where the path ended; needs matplotlib."""
+        from beeline.selection.plot import draw_selection
+
+        return draw_selection(self, figure)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON: the curve and what follows from it."""
+        return {
+            "metric": self.metric,
+            "best_C": self.best_C,
+            "best_epsilon": self.best.epsilon,
+            "best_score": finite(self.best_score),
+            "rule": self.rule,
+            "end": self.end.name.lower(),
+            "why": self.end.value,
+            "stop_tol": self.stop_tol,
+            "seconds": self.seconds,
+            "curve": [_record(point) for point in self.curve],
+        }
+
+
+def choose(curve: tuple[PathPoint, ...], greater_is_better: bool, rule: Rule) -> PathPoint:
+    """The point that the rule chooses; of equal ones the first tried, and none without a score (NaN) if it can be."""
+    sign = 1.0 if greater_is_better else -1.0
+
+    def merit(point: PathPoint) -> float:
+        return -math.inf if math.isnan(point.score) else sign * point.score
+
+    best = curve[0]
+    for point in curve:
+        if merit(point) > merit(best):
+            best = point
+    if rule == "best":
+        return best
+    enough = merit(best) - best.standard_error
+    return next(point for point in curve if point.epsilon == best.epsilon and merit(point) >= enough)
+
+
+def finite(number: float) -> float | None:
+    """A number as JSON knows it."""
+    return number if math.isfinite(number) else None
+
+
+def _record(point: PathPoint) -> dict[str, Any]:
+    record = {"C": point.C, "score": finite(point.score), "spread": finite(point.spread)}
+    record |= {key: value for key, value in asdict(point).items() if key not in ("C", "fold_weights")}
+    record["fold_scores"] = [finite(score) for score in point.fold_scores]
+    record["stop_ratio"] = finite(point.stop_ratio)
+    return record
