@@ -127,8 +127,18 @@ class Objective:
 
     def with_labels(self, labels: Floats) -> Objective:
         """The same objective for other labels; the shards and their costs are shared."""
-        other = replace(self, labels=labels)
-        for name in ("shards", "shard_costs"):
+        return self._sharing(replace(self, labels=labels), "shards", "shard_costs")
+
+    def with_costs(self, costs: Floats) -> Objective:
+        """The same objective for other costs; the shards and their labels are shared."""
+        return self._sharing(replace(self, costs=costs), "shards", "shard_labels")
+
+    def with_strength(self, strength: float) -> Objective:
+        """The same objective with another strength of Ω; all else is shared."""
+        return self._sharing(replace(self, strength=strength), "shards", "shard_labels", "shard_costs")
+
+    def _sharing(self, other: Objective, *names: str) -> Objective:
+        for name in names:
             other.__dict__[name] = getattr(self, name)
         return other
 
@@ -283,6 +293,14 @@ class Point:
     def under(self, objective: Objective) -> Point:
         """The same θ under another objective over the same rows; no pass over the data."""
         return Point(objective, self.theta, self.z)
+
+    def with_strength(self, strength: float) -> Point:
+        """The same θ with another strength of Ω; whatever is known of the loss stays known."""
+        point = Point(self.objective.with_strength(strength), self.theta, self.z)
+        for name in ("_derivatives", "loss", "slopes", "loss_gradient"):
+            if name in self.__dict__:
+                point.__dict__[name] = self.__dict__[name]
+        return point
 
     def shifted(self, b: Floats | float) -> Point:
         """The same weights with the intercepts moved by b; no pass over the data."""

@@ -18,7 +18,7 @@ from beeline.data.recipe import Recipe
 from beeline.exceptions import CorruptModelError, ModelError, ModelVersionError, SourceError
 from beeline.model import Model
 from beeline.model import file as model_file
-from beeline.model.atomic import replacing
+from beeline.data.atomic import replacing
 
 MODEL = Model(
     weights=np.random.default_rng(0).standard_normal((5, 3)),

@@ -144,6 +144,31 @@ class Block:
         self._arrays.curved_products(h, v, shift, out, threads)
         return out
 
+    # For several problems over the same rows: what belongs to rows is a vector for each problem, what belongs to
+    # features a column. What comes back by feature has a row more: what a feature of ones would get.
+
+    def scores_apart(self, w: Floats, shift: Floats, *, threads: int = 0) -> Floats:
+        """The scores w_kᵀx_i + shift_k, of shape (problems, n_rows), for w of shape (n_features, problems)."""
+        w, shift = self._vector(w, self.n_features, "w"), self._vector(shift, w.shape[1], "shift")
+        out = np.empty((w.shape[1], self.n_rows))
+        self._arrays.scores_apart(w, shift, out, threads)
+        return out
+
+    def transposed_apart(self, u: list[Floats], *, threads: int = 0) -> Floats:
+        """The transposed products Xᵀu_k, of shape (n_features + 1, problems)."""
+        out = np.empty((self.n_features + 1, len(u)))
+        self._arrays.transposed_apart([self._vector(column, self.n_rows, "u") for column in u], out, threads)
+        return out
+
+    def curved_apart(self, h: list[Floats], v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
+        """Xᵀ diag(h_k) (Xv_k + shift_k) in one pass, of shape (n_features + 1, problems)."""
+        v, shift = self._vector(v, self.n_features, "v"), self._vector(shift, len(h), "shift")
+        if v.shape != (self.n_features, len(h)):
+            raise DataError(f"{len(h)} problems of h do not match v of shape {v.shape}")
+        out = np.empty((self.n_features + 1, len(h)))
+        self._arrays.curved_apart([self._vector(column, self.n_rows, "h") for column in h], v, shift, out, threads)
+        return out
+
     def gram_diagonal(self, h: Floats, *, threads: int = 0) -> Floats:
         """The diagonal of Xᵀ diag(h) X; one column for each of h's when h has shape (n_rows, classes)."""
         h = self._vector(h, self.n_rows, "h")

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,21 +122,71 @@ void curve_rows(const double* h, const double* shift, std::size_t n, std::size_t
   }, threads);
 }
 
-// The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift) adds x_i uᵀ, and u itself after the
-// last feature. `out` has a row more than there are features.
-template <class Rows>
-void curved_products(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
-                     double* out, int threads) {
+// out = Σ_i x_i u_iᵀ, and below the last feature Σ_i u_i, where make(i, u) fills u_i or says that it is zero.
+template <class Rows, class Make>
+void add_outers(const Rows& rows, std::size_t columns, std::size_t per_entry, double* out, int threads, Make make) {
   const std::size_t size = rows.n_features * columns;
-  sum_over_parts(rows, size + columns, 2 * columns, out, threads, [&](std::size_t i, double* sum) {
+  sum_over_parts(rows, size + columns, per_entry, out, threads, [&](std::size_t i, double* sum) {
     thread_local std::vector<double> room;
     room.resize(columns);
     double* u = room.data();
-    rows.dots(i, v, columns, u);
-    if (!curve(h + i * columns, shift, columns, u)) return 0.0;
+    if (!make(i, u)) return 0.0;
     for (std::size_t k = 0; k < columns; ++k) sum[size + k] += u[k];
     rows.axpys(i, u, columns, sum);
     return 0.0;
+  });
+}
+
+// The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift).
+template <class Rows>
+void curved_products(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
+                     double* out, int threads) {
+  add_outers(rows, columns, 2 * columns, out, threads, [&](std::size_t i, double* u) {
+    rows.dots(i, v, columns, u);
+    return curve(h + i * columns, shift, columns, u);
+  });
+}
+
+using Pointers = std::vector<const double*>;
+
+// Products for several problems over the same rows. A problem's numbers of all rows lie in a vector of their own, since
+// everything but these products takes one problem at a time. The weights of a feature lie side by side, as above.
+
+// out_ik = w_kᵀx_i + shift_k.
+template <class Rows>
+void scores_apart(const Rows& rows, const double* w, const double* shift, std::size_t columns, double* out,
+                  int threads) {
+  const Parts parts = cut(rows, columns, rows.n_rows);
+  parallel_for(parts.count, [&](std::size_t part) {
+    std::vector<double> z(columns);
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
+      rows.dots(i, w, columns, z.data());
+      for (std::size_t k = 0; k < columns; ++k) out[k * rows.n_rows + i] = z[k] + shift[k];
+    }
+  }, threads);
+}
+
+template <class Rows>
+void transposed_apart(const Rows& rows, const Pointers& u, double* out, int threads) {
+  const std::size_t columns = u.size();
+  add_outers(rows, columns, columns, out, threads, [&](std::size_t i, double* row) {
+    bool any = false;
+    for (std::size_t k = 0; k < columns; ++k) any |= (row[k] = u[k][i]) != 0;
+    return any;
+  });
+}
+
+// The products of the Hessians Σ_i h_ik x_i x_iᵀ, each with its own vector v_k (and shift_k for an intercept).
+template <class Rows>
+void curved_apart(const Rows& rows, const Pointers& h, const double* v, const double* shift, double* out, int threads) {
+  const std::size_t columns = h.size();
+  add_outers(rows, columns, 2 * columns, out, threads, [&](std::size_t i, double* row) {
+    bool any = false;
+    for (std::size_t k = 0; k < columns; ++k) any |= h[k][i] != 0;
+    if (!any) return false;
+    rows.dots(i, v, columns, row);
+    for (std::size_t k = 0; k < columns; ++k) row[k] = h[k][i] * (row[k] + shift[k]);
+    return true;
   });
 }
 
@@ -258,6 +309,14 @@ void gather(const DenseRows<Value>& rows, const std::int64_t* picked, std::size_
   }, threads);
 }
 
+using Column = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Pointers pointers_of(const std::vector<Column>& columns) {
+  Pointers pointers;
+  for (const Column& column : columns) pointers.push_back(column.data());
+  return pointers;
+}
+
 std::size_t columns_of(const nb::ndarray<>& a) { return a.ndim() == 2 ? a.shape(1) : 1; }
 
 using Longs = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
@@ -296,6 +355,23 @@ void bind_rows(nb::module_& m) {
     nb::gil_scoped_release release;
     self.with_rows(
         [&](auto rows) { curved_products(rows, h.data(), v.data(), shift.data(), shift.size(), out.data(), threads); });
+  }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("scores_apart",
+           [](const RowArrays& self, Vector w, Vector shift, Output out, int threads) {
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { scores_apart(rows, w.data(), shift.data(), shift.size(), out.data(), threads); });
+  }, "w"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("transposed_apart",
+           [](const RowArrays& self, const std::vector<Column>& u, Output out, int threads) {
+    const Pointers pointers = pointers_of(u);
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { transposed_apart(rows, pointers, out.data(), threads); });
+  }, "u"_a, "out"_a.noconvert(), "threads"_a = 0)
+      .def("curved_apart",
+           [](const RowArrays& self, const std::vector<Column>& h, Vector v, Vector shift, Output out, int threads) {
+    const Pointers pointers = pointers_of(h);
+    nb::gil_scoped_release release;
+    self.with_rows([&](auto rows) { curved_apart(rows, pointers, v.data(), shift.data(), out.data(), threads); });
   }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram_diagonal",
            [](const RowArrays& self, Vector h, Output out, int threads) {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from beeline.model.model import Link, Model
+from beeline.links import Link
+from beeline.model.model import Model
 from beeline.model.report import Report
 
 __all__ = ["Link", "Model", "Report"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import numpy as np
 from beeline import __version__
 from beeline._types import AnyArray, Floats
 from beeline.data.recipe import Recipe
-from beeline.exceptions import BeelineError, CorruptModelError, ModelError, ModelVersionError, SourceError
-from beeline.model.atomic import replacing
+from beeline.data.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
+from beeline.exceptions import BeelineError, CorruptModelError, ModelError, ModelVersionError
 from beeline.model.liblinear import is_liblinear
 from beeline.model.model import Model
 from beeline.model.report import Report
@@ -29,9 +28,6 @@ __all__ = ["FORMAT", "VERSION", "is_model_file", "load", "save"]
 FORMAT = "beeline-model"
 VERSION = 1
 _BEGINNING = 100  # bytes within which every model file names its format
-_TYPES = {"float64": "F64", "int64": "I64", "int32": "I32", "uint8": "U8"}
-
-Tensors = dict[str, AnyArray]
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
@@ -45,33 +41,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         tensors["feature_names.json"] = _to_bytes(model.feature_names)
     description = json.dumps(_describe(model), ensure_ascii=False, allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "model": description}
-    metadata["checksum"] = _checksum(description, tensors)
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(_header(metadata, tensors))
-        for name in _in_order(tensors):
-            file.write(tensors[name].reshape(-1).view(np.uint8).data)
-
-
-def _header(metadata: dict[str, str], tensors: Tensors) -> bytes:
-    """The header of a safetensors file: its length, then JSON, padded so that tensors are aligned.
-
-    The safetensors package would write it in a random order, and the same model would not give the same file.
-    """
-    record: dict[str, Any] = {"__metadata__": metadata}
-    end = 0
-    for name in _in_order(tensors):
-        tensor = tensors[name]
-        start, end = end, end + tensor.nbytes
-        shape = list(tensor.shape)
-        record[name] = {"dtype": _TYPES[tensor.dtype.name], "shape": shape, "data_offsets": [start, end]}
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text
-
-
-def _in_order(tensors: Tensors) -> list[str]:
-    """Tensors of wide numbers first, so that all are aligned."""
-    return sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
+    metadata["checksum"] = checksum(description, tensors)
+    write_tensors(path, metadata, tensors)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -87,7 +58,7 @@ def load(path: str | os.PathLike[str]) -> Model:
             f"{path} has version {metadata['version']} of the model format and this beeline ({__version__}) knows "
             f"up to {VERSION}; update beeline"
         )
-    if metadata["checksum"] != _checksum(metadata["model"], tensors):
+    if metadata["checksum"] != checksum(metadata["model"], tensors):
         raise _corrupt(path)
     try:
         return _build(json.loads(metadata["model"]), tensors)
@@ -107,38 +78,17 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:
-    from safetensors import SafetensorError, safe_open
-
     try:
-        path.open("rb").close()  # which says more about a file that cannot be opened
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dictionary
-    except SafetensorError as error:
+        return read_tensors(path)
+    except NotTensorsError as error:
         if is_model_file(path):
             raise _corrupt(path) from error
         hint = "; read it by Model.from_liblinear" if is_liblinear(path) else ""
         raise ModelError(f"{path} is not a beeline model{hint}") from error
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
-    except (TypeError, ValueError, AttributeError, KeyError) as error:  # a type of numbers that NumPy does not have
-        raise ModelError(f"{path} is not a beeline model") from error
-    return metadata, tensors
 
 
 def _corrupt(path: Path) -> CorruptModelError:
     return CorruptModelError(f"{path} was truncated or altered after it was written; train again or take a backup")
-
-
-def _checksum(description: str, tensors: Tensors) -> str:
-    import xxhash
-
-    state = xxhash.xxh3_128(description.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        state.update(f"\n{name} {tensor.dtype.str} {tensor.shape}\n".encode())
-        state.update(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8).data)
-    return state.hexdigest()
 
 
 def _describe(model: Model) -> dict[str, Any]:

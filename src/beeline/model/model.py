@@ -24,12 +24,10 @@ from beeline.data.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions
 from beeline.data.recipe import Recipe
 from beeline.exceptions import DataError, ModelError, ParameterError
+from beeline.links import Link, class_numbers, probabilities
 from beeline.model.report import Report
 
 __all__ = ["Link", "Model", "Rows"]
-
-Link = Literal["none", "logistic", "softmax", "platt"]
-"""How scores become probabilities; `none`: they do not."""
 
 Rows: TypeAlias = Block | Dataset | Any
 """A block, a data set, a NumPy array, a SciPy matrix, or a data frame or Arrow table."""
@@ -204,7 +202,7 @@ class Model:
 
     def class_numbers(self, z: Floats) -> Ints:
         """The number of the predicted class for scores of shape (n_rows, n_outputs)."""
-        return (z[:, 0] > 0).astype(np.int64) if self.n_outputs == 1 else z.argmax(axis=1)
+        return class_numbers(z)
 
     def answers(self, z: Floats) -> AnyArray:
         """The predicted class or value for scores of shape (n_rows, n_outputs)."""
@@ -214,19 +212,7 @@ class Model:
         """The probability of each class for scores of shape (n_rows, n_outputs)."""
         if self.link == "none":
             raise ParameterError(self._why_no_probabilities())
-        if self.link == "softmax" and self.n_outputs > 1:
-            powers: Floats = np.exp(z - z.max(axis=1, keepdims=True, initial=-np.inf))
-            powers /= powers.sum(axis=1, keepdims=True)
-            return powers
-        if self.platt is not None:
-            z = -(self.platt[:, 0] * z + self.platt[:, 1])
-        p = _sigmoid(z)
-        if self.n_outputs == 1:
-            return np.hstack([_sigmoid(-z), p])
-        total = p.sum(axis=1, keepdims=True)
-        shares = np.full_like(p, 1 / self.n_outputs)  # where every class is out of the question
-        np.divide(p, total, out=shares, where=total > 0)
-        return shares
+        return probabilities(z, self.link, self.platt)
 
     def _why_no_probabilities(self) -> str:
         if self.classes is None:
@@ -326,8 +312,3 @@ def shortened(names: list[str], most: int = 8) -> str:
     """The names in one line, the first few only where there are many."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def _sigmoid(t: Floats) -> Floats:
-    small = np.exp(-np.abs(t))
-    return np.where(t >= 0, 1 / (1 + small), small / (1 + small))

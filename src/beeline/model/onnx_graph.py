@@ -14,7 +14,7 @@ import numpy as np
 from beeline import __version__
 from beeline._types import AnyArray
 from beeline.exceptions import MissingDependencyError, ModelError, ParameterError
-from beeline.model.atomic import replacing
+from beeline.data.atomic import replacing
 from beeline.model.exporting import unscaled
 from beeline.model.model import Model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from beeline.selection.path import Selecting, select
 from beeline.selection.result import End, PathPoint, Selection
 
-__all__ = ["End", "PathPoint", "Selection"]
+__all__ = ["End", "PathPoint", "Selecting", "Selection", "select"]

@@ -104,7 +104,7 @@ class Relay(Solver):
     def __init__(self, first: Solver, second: Solver, passes: float) -> None:
         super().__init__(first.tol, first.max_passes)
         self.first, self.second, self.passes = first, second, passes
-        self.name = first.name
+        self.name, self.takes_dual = first.name, first.takes_dual
 
     def refusal(self, objective: Objective) -> str | None:
         """What either needs."""

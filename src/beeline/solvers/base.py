@@ -21,7 +21,7 @@ from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.objective import Objective
 
-__all__ = ["Callback", "Result", "SeededSolver", "Solver", "Status", "Step", "needs_l2"]
+__all__ = ["Callback", "Result", "SeededSolver", "Solver", "Start", "Status", "Step", "needs_l2", "theta_of"]
 # What is so much smaller than J at zero weights is lost in rounding.
 _NOTHING = 1e-12
 
@@ -56,6 +56,8 @@ class Step:
         Who took the step, where several work together.
     scale
         Objectives below this are as good as zero.
+    dual
+        Gives the dual variables of a solver that has them.
     """
 
     theta: Floats
@@ -66,6 +68,7 @@ class Step:
     final: bool = False
     solver: str | None = None
     scale: float = 0.0
+    dual: Callable[[], Floats] | None = None
 
     @property
     def gap(self) -> float:
@@ -90,6 +93,8 @@ class Result:
         The solver's name.
     trace
         (passes, seconds, objective, gap) after every iteration.
+    dual
+        The last dual variables of a solver that has them, one a row: with θ, they make a `Start`.
     """
 
     theta: Floats
@@ -101,6 +106,12 @@ class Result:
     seconds: float
     solver: str
     trace: list[tuple[float, float, float, float]] = field(repr=False, default_factory=list)
+    dual: Floats | None = field(repr=False, default=None)
+
+    @property
+    def start(self) -> Start:
+        """Where a run on a similar problem may begin."""
+        return Start(self.theta, self.dual)
 
     @property
     def sentence(self) -> str:
@@ -108,6 +119,23 @@ class Result:
         distance = f"at most {_percent(self.gap)} above the optimum" if math.isfinite(self.gap) else "no bound is known"
         passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
         return f"{self.status.value} after {passes}, {distance}"
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a solver begins: a primal point, and dual variables for a solver that can use them.
+
+    With C inside the strength of Ω, J/C = Ω(w)/C + Σ c_i l_i, both starts of the warm-start paper are copies: w̄ = w (13),
+    and ᾱ = Δα (14), which divided by C is the same a.
+    """
+
+    theta: Floats
+    dual: Floats | None = None
+
+
+def theta_of(start: Floats | Start | None) -> Floats | None:
+    """The primal point of a start."""
+    return start.theta if isinstance(start, Start) else start
 
 
 def _percent(gap: float) -> str:
@@ -130,6 +158,7 @@ class Solver(ABC):
     """
 
     name: str
+    takes_dual = False
 
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000) -> None:
         if not tol > 0:
@@ -151,7 +180,9 @@ class Solver(ABC):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """Iterate from the start (None: zero), yielding after every iteration."""
 
-    def solve(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
+    def solve(
+        self, objective: Objective, start: Floats | Start | None = None, callback: Callback | None = None
+    ) -> Result:
         """Minimise; warns with a sentence when the pass limit comes first, returns the best so far on Ctrl-C."""
         result = self.run(objective, start, callback)
         self.warn(result, stacklevel=3)
@@ -163,17 +194,21 @@ class Solver(ABC):
             advice = f"raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g}), or scale the features"
             warnings.warn(f"{result.solver} {result.sentence}; {advice}", ConvergenceWarning, stacklevel=stacklevel)
 
-    def run(self, objective: Objective, start: Floats | None = None, callback: Callback | None = None) -> Result:
+    def run(
+        self, objective: Objective, start: Floats | Start | None = None, callback: Callback | None = None
+    ) -> Result:
         """Minimise, without a warning."""
         if reason := self.refusal(objective):
             raise ParameterError(f"the solver {self.name!r} {reason}")
         clock = time.perf_counter()
         best: Step | None = None
+        dual: Callable[[], Floats] | None = None
         bound, status, trace = -math.inf, Status.LIMIT, []
         at_zero = objective.at().value
         scale = _NOTHING * abs(at_zero)
         try:
-            for step in self.steps(objective, start):
+            for step in self.steps(objective, start if self.takes_dual else theta_of(start)):  # type: ignore[arg-type]
+                dual = step.dual
                 bound = max(bound, step.bound)
                 seconds = time.perf_counter() - clock
                 if best is None or step.objective <= best.objective:
@@ -195,7 +230,8 @@ class Solver(ABC):
             raise RuntimeError(f"the solver {self.name} took no step")
         seconds = time.perf_counter() - clock
         name = best.solver or self.name
-        return Result(best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name, trace)
+        found = best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name, trace
+        return Result(*found, dual() if dual else None)
 
     def _verdict(self, step: Step, callback: Callback | None) -> Status | None:
         stop = callback(step) if callback else None

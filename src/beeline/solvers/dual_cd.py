@@ -13,7 +13,7 @@ from beeline.data.dataset import Dataset
 from beeline.kernels import DualSweeps, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point
-from beeline.solvers.base import SeededSolver, Step, needs_l2
+from beeline.solvers.base import SeededSolver, Start, Step, needs_l2, theta_of
 from beeline.solvers.shuffled import ShuffledRows, needs_memory
 
 __all__ = ["DualCD"]
@@ -50,6 +50,7 @@ class DualCD(SeededSolver):
     """
 
     name = "dual_cd"
+    takes_dual = True
 
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
         super().__init__(tol, max_passes, seed)
@@ -73,7 +74,7 @@ class DualCD(SeededSolver):
                 self._shuffled = data, rows
             return self._shuffled[1]
 
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: Floats | Start | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows."""
         descent = _Descent(self.rows(objective.data), objective, start, self)
         bound = -np.inf
@@ -82,7 +83,7 @@ class DualCD(SeededSolver):
             best = descent.look()
             bound = max(bound, descent.bound())
             descent.ratio = max(1.0, (best.value - bound) / max(descent.growth, 1e-300))
-            yield Step(best.theta, best.value, bound, descent.passes, final=not moved)
+            yield Step(best.theta, best.value, bound, descent.passes, final=not moved, dual=descent.dual_variables)
 
 
 class _Descent:
@@ -96,7 +97,7 @@ class _Descent:
     _LOOK_RARELY = 20.0  # where no rows leave
     _LOOK_AFTER = 1.5  # never before
 
-    def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | None, solver: DualCD) -> None:
+    def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | Start | None, solver: DualCD) -> None:
         self.rows, self.tol = rows, solver.tol
         self.objective = o = rows.over(objective)
         self.modulus = o.strength * o.regularizer.l2
@@ -139,11 +140,13 @@ class _Descent:
             rho = 1 / self.modulus if kind == "regularized" else 0.0
             self.sweeps.measure(self.rows.norms, none, 1 / self.modulus, rho, 0.0)
 
-    def _warm(self, start: Floats) -> tuple[Floats, float]:
-        """Dual variables for a start θ: minus the slopes of the loss there, rounded as the dual likes best."""
+    def _warm(self, start: Floats | Start) -> tuple[Floats, float]:
+        """Dual variables for a start: its own, or minus the slopes of the loss there, rounded as the dual likes best."""
         o = self.objective
-        self.best = o.at(start).with_best_intercept(0.1 * self.tol)
+        self.best = o.at(theta_of(start)).with_best_intercept(0.1 * self.tol)
         self.passes += 1
+        if isinstance(start, Start) and start.dual is not None:
+            return start.dual.copy(), float(self.best.theta[-1]) if o.intercept == "free" else 0.0
         losses = [o.loss]
         if o.loss.has_rounded:
             losses = [o.loss.rounded(part * o.loss.natural_width(o.labels)) for part in (0.1, 0.01, 0.001)]
@@ -239,11 +242,14 @@ class _Descent:
         """How far w may be from Xᵀa/λ: each row was rounded by 2⁻²⁴ of itself."""
         return 0.0 if self.rows.exact else 2.0**-24 * self.sweeps.weighted_norm() / self.modulus
 
-    def _exact_bound(self) -> float:
-        o = self.objective
-        a = np.empty(o.data.n_rows)
+    def dual_variables(self) -> Floats:
+        """A copy of a, feasible also for a free intercept."""
+        a = np.empty(self.objective.data.n_rows)
         self.sweeps.copy_dual(a)
-        a = _balanced(a) if o.intercept == "free" else a
+        return _balanced(a) if self.objective.intercept == "free" else a
+
+    def _exact_bound(self) -> float:
+        o, a = self.objective, self.dual_variables()
         w = self.rows.block.transposed(a)
         self.passes += 1
         square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)

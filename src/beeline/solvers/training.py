@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -24,9 +25,9 @@ from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Sof
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Callback, Result, Solver, Status, Step
+from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, theta_of
 
-__all__ = ["Multiclass", "Task", "Trained", "train"]
+__all__ = ["Multiclass", "Task", "Trained", "outputs_of", "solve_side_by_side", "train"]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
@@ -191,13 +192,28 @@ def train(
     """
     objectives = task.objectives()
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed)
-    results = _Side(chosen, callback).solve(objectives, _starts(objectives, start))
+    results = solve_side_by_side([chosen] * len(objectives), objectives, _starts(objectives, start), callback)
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
-    split = [o.split(result.theta) for o, result in zip(objectives, results, strict=True)]
+    return Trained(*outputs_of(objectives, [result.theta for result in results]), results)
+
+
+def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
+    """The weights and intercepts of all outputs, as `Trained` has them, from a θ for each objective."""
+    split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
     if objectives[0].n_outputs == 2:  # of which only the difference matters
         weights, intercepts = weights[:, 1:] - weights[:, :1], intercepts[1:] - intercepts[:1]
-    return Trained(weights, intercepts, results)
+    return weights, intercepts
+
+
+def solve_side_by_side(
+    solvers: Sequence[Solver],
+    objectives: Sequence[Objective],
+    starts: Sequence[Floats | Start | None],
+    callback: Callback | None = None,
+) -> list[Result]:
+    """The results of several problems, each by its solver, on threads, in their order; Ctrl-C stops them all."""
+    return _Side(callback).solve(solvers, objectives, starts)
 
 
 def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
@@ -216,22 +232,24 @@ def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats |
 
 
 class _Side:
-    """Runs a solver on several objectives, side by side on threads.
+    """Runs solvers on several objectives, side by side on threads.
 
     Ctrl-C reaches the main thread only: it raises `KeyboardInterrupt` inside every problem at its next iteration, and
     each returns its best so far. A problem that had not begun returns its start.
     """
 
-    def __init__(self, solver: Solver, callback: Callback | None) -> None:
-        self.solver, self.callback = solver, callback
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
         self.lock, self.interrupted, self.stopped = threading.Lock(), threading.Event(), threading.Event()
 
-    def solve(self, objectives: list[Objective], starts: list[Floats | None]) -> list[Result]:
+    def solve(
+        self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[Floats | Start | None]
+    ) -> list[Result]:
         """The results, in the order of the objectives."""
         if len(objectives) == 1:
-            return [self.solver.run(objectives[0], starts[0], self.callback)]
+            return [solvers[0].run(objectives[0], starts[0], self.callback)]
         with ThreadPoolExecutor(min(num_threads(), len(objectives))) as pool:
-            futures = [pool.submit(self._run, *pair) for pair in zip(objectives, starts, strict=True)]
+            futures = [pool.submit(self._run, *three) for three in zip(solvers, objectives, starts, strict=True)]
             self._wait(futures)
         return [future.result() for future in futures]
 
@@ -244,12 +262,12 @@ class _Side:
             if any(future.done() and future.exception() for future in futures):
                 self.stopped.set()
 
-    def _run(self, objective: Objective, start: Floats | None) -> Result:
+    def _run(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
         if self.interrupted.is_set() or self.stopped.is_set():
             status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
-            point = objective.at(start)
-            return Result(point.theta, point.value, math.inf, status, 0, 0.0, 0.0, self.solver.name)
-        return self.solver.run(objective, start, self._step)
+            point = objective.at(theta_of(start))
+            return Result(point.theta, point.value, math.inf, status, 0, 0.0, 0.0, solver.name)
+        return solver.run(objective, start, self._step)
 
     def _step(self, step: Step) -> bool:
         if self.interrupted.is_set():

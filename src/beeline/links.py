@@ -1,0 +1,47 @@
+"""From scores to answers: class numbers and probabilities.
+
+Scores have shape (n_rows, n_outputs): one output for two classes, otherwise one a class.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from beeline._types import Floats, Ints
+
+__all__ = ["Link", "class_numbers", "probabilities"]
+
+Link = Literal["none", "logistic", "softmax", "platt"]
+"""How scores become probabilities; `none`: they do not."""
+
+
+def class_numbers(z: Floats) -> Ints:
+    """The number of the predicted class; a score of 0 between two classes means the first."""
+    return (z[:, 0] > 0).astype(np.int64) if z.shape[1] == 1 else z.argmax(axis=1)
+
+
+def probabilities(z: Floats, link: Link, platt: Floats | None = None) -> Floats:
+    """The probability of each class, of shape (n_rows, classes).
+
+    Several classes against the rest each get the probability of their own score, and all are divided by their sum.
+    """
+    if link == "softmax" and z.shape[1] > 1:
+        powers: Floats = np.exp(z - z.max(axis=1, keepdims=True, initial=-np.inf))
+        powers /= powers.sum(axis=1, keepdims=True)
+        return powers
+    if platt is not None:
+        z = -(platt[:, 0] * z + platt[:, 1])
+    p = _sigmoid(z)
+    if z.shape[1] == 1:
+        return np.hstack([_sigmoid(-z), p])
+    total = p.sum(axis=1, keepdims=True)
+    shares = np.full_like(p, 1 / z.shape[1])  # where every class is out of the question
+    np.divide(p, total, out=shares, where=total > 0)
+    return shares
+
+
+def _sigmoid(t: Floats) -> Floats:
+    small = np.exp(-np.abs(t))
+    return np.where(t >= 0, 1 / (1 + small), small / (1 + small))

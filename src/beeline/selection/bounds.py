@@ -1,0 +1,72 @@
+"""Where a path of C begins and ends, and when its weights have settled."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.objective import Objective
+
+__all__ = ["gradient_after", "highest_C", "lowest_C", "null_C"]
+
+# |dl/dz| of a loss whose slope at zero weights is not its steepest; (21) goes by the steepest.
+_STEEPEST = {"logistic": 1.0, "soft_hinge": 1.0}
+# A path goes up to here (W6), or to so many times its first C where the features' scale asks for more.
+_HIGHEST, _WIDEST = 2.0**10, 2.0**20
+
+
+def lowest_C(objective: Objective) -> float:  # noqa: N802
+    """C_min: the largest power of two for which no score can reach what the labels ask for (W4).
+
+    ‖w_C‖ ≤ C·Σ c_i|l'_i|·max‖x_j‖, so that |w_Cᵀx| ≤ s as long as C ≤ s/(Σ c_i|l'_i|·max‖x_j‖²). With s = 1 and slopes
+    at zero weights this is (21) for the hinge and, by the slope 2, (22) for its square; (21) takes the slope 1 for the
+    logistic loss too. For a regression s is the spread of the targets. The costs of `objective` have C = 1.
+    """
+    largest = max((_largest_norm(o_block) for o_block in objective.data.blocks(1 << 26)), default=0.0)
+    largest += objective.intercept == "regularized"
+    pull = 0.0
+    for shard_labels, shard_costs in zip(objective.shard_labels, objective.shard_costs, strict=True):
+        zeros = np.zeros((len(shard_labels), objective.n_outputs))
+        slopes = objective.loss.slopes(zeros[:, 0] if objective.n_outputs == 1 else zeros, shard_labels, shard_costs)
+        pull += float(np.abs(slopes).sum())
+    if objective.loss.name in _STEEPEST:
+        pull = _STEEPEST[objective.loss.name] * float(objective.costs.sum())
+    reach = objective.loss.natural_width(objective.labels)
+    bound = reach / (pull * largest) if pull * largest > 0 else 1.0
+    return power_of_two_below(min(max(bound, 2.0**-200), 2.0**200))
+
+
+def _largest_norm(block: object) -> float:
+    return float(block.squared_norms().max(initial=0.0))  # type: ignore[attr-defined]
+
+
+def null_C(objective: Objective) -> float:  # noqa: N802
+    """The largest power of two at which L1 keeps all weights at zero: C·‖Σ c_i l'_i x_i‖_∞ ≤ l1.
+
+    The intercept is the best one for zero weights. The costs of `objective` have C = 1, and its strength is 1.
+    """
+    point = objective.at().with_best_intercept(1e-6)
+    steepest = float(np.abs(point.loss_gradient[: objective.n_regularized]).max(initial=0.0))
+    l1 = objective.strength * objective.regularizer.l1
+    return power_of_two_below(l1 / steepest) if steepest > 0 else 1.0
+
+
+def highest_C(lowest: float) -> float:  # noqa: N802
+    """C_max."""
+    return max(_HIGHEST, _WIDEST * lowest)
+
+
+def power_of_two_below(bound: float) -> float:
+    """The largest power of two that is at most `bound`."""
+    return 2.0 ** math.floor(math.log2(bound))
+
+
+def gradient_after(weights: Floats, residual: Floats, delta: float) -> Floats:
+    """∇f(w; ΔC) from w and the residual r = ∇f(w; C), without a pass over the data.
+
+    f(w; C) = ½‖w‖² + C·L(w), so that r = w + C·∇L and ∇f(w; ΔC) = w + Δ(r − w) = (1 − Δ)w + Δr; at an exact optimum
+    r = 0. Coordinates that are not regularized (a free intercept) count as zeros in `weights`.
+    """
+    return (1 - delta) * weights + delta * residual

@@ -1,0 +1,125 @@
+"""A path on disk: what was found so far, and where every fold is, so that a search can go on after it was ended.
+
+A safetensors file, written under a temporary name after every C. `description` is JSON: the curve, and a fingerprint of
+the task and the folds, which a search must share to go on from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.data.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
+from beeline.exceptions import ParameterError, SourceError
+from beeline.selection.folds import Fold
+from beeline.selection.result import PathPoint
+from beeline.solvers.training import Task
+
+__all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
+
+FORMAT, VERSION = "beeline-path", 1
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Where a search is.
+
+    Attributes
+    ----------
+    curve
+        What was found so far.
+    thetas
+        A θ for each problem, at the last C.
+    best
+        Weights and intercepts at the best C: the mean of the folds'.
+    """
+
+    curve: list[PathPoint]
+    thetas: list[Floats]
+    best: tuple[Floats, Floats]
+
+
+def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict[str, Any]:
+    """What two searches must share for one to go on from the other."""
+    import xxhash
+
+    state = xxhash.xxh3_64(np.ascontiguousarray(task.labels).view(np.uint8).data)
+    for column in (task.sample_weight, task.class_weight):
+        state.update(b"none" if column is None else np.ascontiguousarray(column, np.float64).data)
+    for fold in folds:
+        state.update(np.packbits(fold.train).data)
+        state.update(np.packbits(fold.test).data)
+    block = task.data.rows(0, min(1000, task.data.n_rows))
+    state.update(np.ascontiguousarray(block.squared_norms()).data)
+    return {
+        "rows": task.data.n_rows,
+        "features": task.data.n_features,
+        "entries": task.data.nnz,
+        "labels, weights, folds and rows": state.hexdigest(),
+        "loss": repr(task.loss),
+        "regularizer": repr(task.regularizer),
+        "intercept": task.intercept,
+        "multiclass": task.form,
+        **settings,
+    }
+
+
+def save_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, mark: dict[str, Any]) -> None:
+    """Write where the search is."""
+    record = {"fingerprint": mark, "curve": [_to_json(point) for point in checkpoint.curve]}
+    description = json.dumps(record, ensure_ascii=False, allow_nan=False)
+    tensors: Tensors = {f"theta.{k:06d}": theta for k, theta in enumerate(checkpoint.thetas)}
+    tensors |= {"best.weights": checkpoint.best[0], "best.intercepts": checkpoint.best[1]}
+    metadata = {"format": FORMAT, "version": str(VERSION), "description": description}
+    write_tensors(path, metadata | {"checksum": checksum(description, tensors)}, tensors)
+
+
+def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Checkpoint | None:
+    """Where a search with this fingerprint was; None where there is no file."""
+    if not (file := Path(path)).exists():
+        return None
+    try:
+        metadata, tensors = read_tensors(file)
+    except NotTensorsError:
+        raise SourceError(f"{path} is no path of a search, or was cut short; remove it to begin anew") from None
+    if metadata.get("format") != FORMAT or not metadata.get("version", "").isdecimal():
+        raise SourceError(f"{path} is no path of a search; choose another name")
+    if int(metadata["version"]) > VERSION:
+        raise SourceError(f"{path} was written by a newer beeline; update beeline")
+    description = metadata.get("description", "")
+    if metadata.get("checksum") != checksum(description, tensors):
+        raise SourceError(f"{path} was altered after it was written; remove it to begin anew")
+    record = json.loads(description)
+    _check_mark(path, record["fingerprint"], mark)
+    thetas = [tensors[name] for name in sorted(tensors) if name.startswith("theta.")]
+    best = tensors["best.weights"], tensors["best.intercepts"]
+    return Checkpoint([_from_json(point) for point in record["curve"]], thetas, best)
+
+
+def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    for name in ours:
+        if theirs.get(name) != ours[name]:
+            raise ParameterError(
+                f"{path} is the path of another search, which differs in its {name}; choose another file, or remove it"
+            )
+
+
+def _to_json(point: PathPoint) -> dict[str, Any]:
+    """NaN, which JSON does not know, is null."""
+    record = asdict(point)
+    record["stop_ratio"] = None if np.isnan(point.stop_ratio) else point.stop_ratio
+    record["fold_scores"] = [None if np.isnan(score) else score for score in point.fold_scores]
+    return record
+
+
+def _from_json(record: dict[str, Any]) -> PathPoint:
+    values = dict(record)
+    values["stop_ratio"] = np.nan if values["stop_ratio"] is None else values["stop_ratio"]
+    values["fold_scores"] = tuple(np.nan if score is None else score for score in values["fold_scores"])
+    return PathPoint(**(values | {"fold_weights": tuple(values["fold_weights"])}))

@@ -1,0 +1,305 @@
+"""The search itself: algorithm 1 of the warm-start paper, for every loss."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats
+from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError
+from beeline.links import Link
+from beeline.losses import get_loss
+from beeline.selection.bounds import highest_C, lowest_C, null_C
+from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
+from beeline.selection.folds import Fold, Splitting, make_folds
+from beeline.selection.rescaling import Rescaling
+from beeline.selection.result import End, PathPoint, Rule, Selection, choose
+from beeline.selection.runners import Runner, Stopping, make_runner
+from beeline.selection.scoring import HeldOut, Metric, get_metric
+from beeline.solvers.training import Task, Trained
+
+__all__ = ["OnPoint", "Selecting", "select"]
+
+OnPoint = Callable[[PathPoint], bool | None]
+"""Is called after every C; returning True ends the search."""
+
+_SETTLED = 3  # (24): t = −2, −1, 0
+_STEPS_OF_EPSILON = 20  # W8
+_HIGHEST_FOR_EPSILON = 2.0**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selecting:
+    """How C is searched for.
+
+    Parameters
+    ----------
+    folds
+        K folds; a part of the rows to hold out once, such as 0.2; a splitter of scikit-learn's kind; or pairs of train
+        and test rows.
+    metric
+        `accuracy`, `f1`, `auc`, `log_loss`, `rmse`, `mae`, `r2`, the name of a scorer of scikit-learn's, or one. None:
+        the log loss where the loss gives probabilities, accuracy for other classifiers, `rmse` for a regression.
+    rule
+        `best`, or `one_se`: as in `Selection`.
+    C_min, C_max, delta
+        The path C_min, Δ·C_min, … up to C_max. None: from W4 (or, with L1, where all weights are zero) up to 2¹⁰, or to
+        2²⁰·C_min where that is more.
+    tol
+        (28)'s ε for folds, and (24)'s: the path ends when the weights have settled to it three times in a row.
+    warm
+        Begin every C where the last one ended; False begins at zero.
+    all_the_way
+        Go up to C_max even where the weights have settled.
+    max_passes
+        For each C and fold, of a solver that counts them.
+    """
+
+    folds: Splitting = 5
+    metric: str | Callable[..., float] | None = None
+    rule: Rule = "best"
+    C_min: float | None = None
+    C_max: float | None = None
+    delta: float = 2.0
+    tol: float = 1e-2
+    warm: bool = True
+    all_the_way: bool = False
+    max_passes: float = 1000
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise ParameterError(f"rule must be one of {', '.join(get_args(Rule))}, not {self.rule!r}")
+        for name in ("C_min", "C_max", "tol", "max_passes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < np.inf:
+                raise ParameterError(f"{name} must be positive and finite, not {value}")
+        if not 1 < self.delta < np.inf:
+            raise ParameterError(f"delta must be greater than 1, not {self.delta}")
+        if self.C_min is not None and self.C_max is not None and self.C_min > self.C_max:
+            raise ParameterError(f"C_min, {self.C_min:g}, must not be greater than C_max, {self.C_max:g}")
+
+
+def select(
+    task: Task,
+    selecting: Selecting | None = None,
+    *,
+    names: AnyArray | None = None,
+    link: Link = "none",
+    groups: AnyArray | None = None,
+    search_epsilon: bool = False,
+    solver: str = "auto",
+    seed: int = 0,
+    on_point: OnPoint | None = None,
+    resume: str | os.PathLike[str] | None = None,
+) -> Selection:
+    """Search for the best C of a task.
+
+    Parameters
+    ----------
+    task
+        What is to be learned; its C multiplies every C of the path.
+    selecting
+        How to search.
+    names, link
+        The classes, and how scores become probabilities, for metrics.
+    groups
+        A group a row; rows of a group stay in one fold. None: the queries of the data, if it has any.
+    search_epsilon
+        Search for the ε of an ε-insensitive loss too (W8).
+    solver, seed
+        As for `train`; the seed also shuffles the rows into folds.
+    on_point
+        Is called after every C; returning True ends the search.
+    resume
+        A file to keep the path in, and to go on from where it is there already.
+
+    Returns
+    -------
+    Selection
+        After Ctrl-C or `on_point`, what was found until then.
+    """
+    selecting = selecting or Selecting()
+    if names is None and task.n_classes is not None:
+        names = np.arange(task.n_classes)
+    search = _Search(task, selecting, names, link, groups, Stopping(solver, selecting.tol, selecting.max_passes, seed))
+    return search.run(on_point, resume, search_epsilon)
+
+
+class _Search:
+    """The state of one search."""
+
+    def __init__(
+        self,
+        task: Task,
+        selecting: Selecting,
+        names: AnyArray | None,
+        link: Link,
+        groups: AnyArray | None,
+        stopping: Stopping,
+    ) -> None:
+        self.task, self.selecting, self.names, self.link, self.stopping = task, selecting, names, link, stopping
+        self.metric: Metric = get_metric(selecting.metric, task.n_classes, link)
+        groups = task.data.queries if groups is None else groups
+        if groups is not None and len(groups) != task.data.n_rows:
+            raise ParameterError(f"{len(groups)} groups do not match {task.data.n_rows} rows")
+        self.folds = _folds(task, selecting.folds, groups, stopping.seed)
+        self.rescaling = Rescaling.of(task.data)
+        self.curve: list[PathPoint] = []
+        self.best: tuple[Floats, Floats] | None = None
+        self.unsolved = 0
+
+    def run(
+        self, on_point: OnPoint | None, resume: str | os.PathLike[str] | None, search_epsilon: bool
+    ) -> Selection:
+        """The whole search."""
+        tasks = list(_epsilons(self.task)) if search_epsilon else [(None, self.task)]
+        saved, mark = None, fingerprint(self.task, self.folds, self._settings(search_epsilon))
+        if resume is not None and (saved := load_checkpoint(resume, mark)) is not None:
+            self.curve, self.best = list(saved.curve), saved.best
+        try:
+            end = End.SETTLED
+            for epsilon, task in tasks:
+                if (end := self._follow(epsilon, task, saved, on_point, resume, mark)) is End.CALLBACK:
+                    break
+        except KeyboardInterrupt:
+            if not self.curve:
+                raise
+            end = End.INTERRUPTED
+        return self._result(end)
+
+    def _settings(self, search_epsilon: bool) -> dict[str, Any]:
+        s = self.selecting
+        return {
+            "metric": self.metric.name,
+            "first C": s.C_min,
+            "delta": s.delta,
+            "tolerance": s.tol,
+            "warm starts": s.warm,
+            "search for epsilon": search_epsilon,
+        }
+
+    def _follow(
+        self,
+        epsilon: float | None,
+        task: Task,
+        saved: Checkpoint | None,
+        on_point: OnPoint | None,
+        resume: str | os.PathLike[str] | None,
+        mark: dict[str, Any],
+    ) -> End:
+        """The path of one ε, from where it was left."""
+        done = [point for point in self.curve if point.epsilon == epsilon]
+        if done and self.curve[-1].epsilon != epsilon:
+            return End.SETTLED  # a resumed search has been through with it
+        lowest = self._lowest(task)
+        highest = self.selecting.C_max or (
+            max(_HIGHEST_FOR_EPSILON, highest_C(lowest)) if epsilon is not None else highest_C(lowest)
+        )
+        if done and (end := self._end(done, highest)) is not None:
+            return end
+        runner = make_runner(task, self.folds, self.stopping, self.rescaling)
+        if done and saved is not None:
+            runner.restore(saved.thetas)
+        while True:
+            point = self._try(runner, lowest * self.selecting.delta ** len(done), epsilon)
+            done.append(point)
+            self._keep(point, runner)
+            if resume is not None and self.best is not None:
+                thetas = [p.theta for p in runner.points]
+                save_checkpoint(resume, Checkpoint(self.curve, thetas, self.best), mark)
+            if on_point is not None and on_point(point):
+                return End.CALLBACK
+            if (end := self._end(done, highest)) is not None:
+                self.unsolved += runner.unsolved
+                return end
+
+    def _lowest(self, task: Task) -> float:
+        """C_min, or with L1 the C at which all weights are zero."""
+        if self.selecting.C_min is not None:
+            return self.selecting.C_min
+        find = null_C if task.regularizer.l1 else lowest_C
+        return min(find(o) for o in task.objectives())
+
+    def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
+        """All folds at one C."""
+        clock, passes = time.perf_counter(), runner.passes
+        if not self.selecting.warm:
+            runner.reset()
+        ratio = runner.go(C)
+        judged = [self._judge(runner, k) for k in range(len(self.folds))]
+        scores, weights = zip(*judged, strict=True)
+        return PathPoint(C, scores, weights, time.perf_counter() - clock, runner.passes - passes, ratio, epsilon)
+
+    def _judge(self, runner: Runner, k: int) -> tuple[float, float]:
+        """(the score of fold k's held-out rows, their total weight)."""
+        test, task = self.folds[k].test, self.task
+        weights = None if task.sample_weight is None else task.sample_weight[test]
+        held = HeldOut(task.labels[test], runner.held_out_scores(k), weights, self.names, self.link)
+        return self.metric.measure(held), float(test.sum() if weights is None else weights.sum())
+
+    def _keep(self, point: PathPoint, runner: Runner) -> None:
+        """Add to the curve; the weights of the best point are kept."""
+        self.curve.append(point)
+        if choose(tuple(self.curve), self.metric.greater_is_better, "best") is point:
+            self.best = runner.mean_outputs()
+
+    def _end(self, done: list[PathPoint], highest: float) -> End | None:
+        """Why the path ends here; None where it goes on."""
+        last = done[-_SETTLED:]
+        settled = len(last) == _SETTLED and all(point.stop_ratio <= self.stop_tol for point in last)
+        if settled and self.selecting.warm and not self.selecting.all_the_way:
+            return End.SETTLED
+        return End.LIMIT if done[-1].C * self.selecting.delta > highest * (1 + 1e-9) else None
+
+    @property
+    def stop_tol(self) -> float:
+        """(24)'s ε: as small as (28)'s, so that the last C values needed no step at all."""
+        task = self.task
+        if task.n_classes is None or not (task.loss.smooth and task.regularizer.smooth) or task.joint_loss is not None:
+            return self.selecting.tol
+        shares = [min(float((o.labels > 0).mean()), float((o.labels < 0).mean())) for o in task.objectives()]
+        return self.selecting.tol * min(shares)
+
+    def _result(self, end: End) -> Selection:
+        assert self.best is not None
+        if self.unsolved:
+            warnings.warn(
+                f"{self.unsolved} trainings of the search reached their pass limit; raise max_passes (now "
+                f"{self.selecting.max_passes:g}), or scale the features",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        start = Trained(*self.best, [])
+        direction, rule = self.metric.greater_is_better, self.selecting.rule
+        return Selection(tuple(self.curve), self.metric.name, direction, end, self.stop_tol, rule, start)
+
+
+def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> list[Fold]:
+    """The folds; rows of weight zero take no part in them."""
+    classes, labels = task.n_classes is not None, np.asarray(task.labels, np.float64)
+    if task.sample_weight is not None:
+        present = task.sample_weight > 0
+        labels = np.where(present, labels, -1.0) if classes else labels
+    folds = make_folds(how, labels, classes=classes, groups=groups, seed=seed)
+    for k, fold in enumerate(folds):
+        if not fold.test.any():
+            raise ParameterError(f"fold {k} holds no rows out; take fewer folds")
+        if classes and len(np.unique(labels[fold.train])) < 2:
+            raise LabelError(f"the rows that fold {k} trains on have only one class; take other folds")
+    return folds
+
+
+def _epsilons(task: Task) -> Iterator[tuple[float, Task]]:
+    """ε = i·max|y|/20 for i = 19 … 0 (W8), with the task for each."""
+    if not hasattr(task.loss, "epsilon"):
+        raise ParameterError(f"the loss {task.loss.name!r} has no epsilon to search for")
+    largest = float(np.abs(task.labels).max(initial=0.0))
+    for i in range(_STEPS_OF_EPSILON - 1, -1, -1):
+        epsilon = i * largest / _STEPS_OF_EPSILON
+        yield epsilon, replace(task, loss=get_loss(task.loss.name, epsilon=epsilon))

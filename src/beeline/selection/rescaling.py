@@ -1,0 +1,69 @@
+"""Scaling learned inside each fold, from its training rows alone.
+
+Scaling was learned from all rows when the data were read. Learning it again on rows that are scaled already comes to
+the same as learning it on the raw rows: minmax, standard and maxabs do not mind what was multiplied or added before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from beeline._types import AnyArray
+from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.rescaled import RescaledDataset
+from beeline.data.scaling import Scaling, learned_scaling
+from beeline.data.statistics import FeatureStatistics
+from beeline.selection.folds import Fold
+from beeline.solvers.lockstep import Affine
+
+__all__ = ["Rescaling"]
+
+_MEMORY = 64 << 20
+
+
+class Rescaling:
+    """How each fold scales the features of a data set that was scaled as a whole."""
+
+    def __init__(self, data: Dataset, scaling: Scaling) -> None:
+        self.data, self.scaling = data, scaling
+
+    @classmethod
+    def of(cls, data: Dataset) -> Rescaling | None:
+        """What a data set's recipe has learned from its rows; None where it has not."""
+        scaling = data.recipe.scaling if data.recipe is not None else None
+        return cls(data, scaling) if scaling is not None and scaling.factor is not None else None
+
+    def learned(self, train: AnyArray) -> Scaling:
+        """The scaling that the training rows of a fold ask for; one pass."""
+        statistics, start = FeatureStatistics(), 0
+        for block in self.data.blocks(_MEMORY):
+            picked = np.flatnonzero(train[start : start + block.n_rows])
+            statistics.add(block.gather(picked))
+            start += block.n_rows
+        statistics.grow(self.data.n_features)
+        statistics.add_repeated(int(train.sum()) - statistics.count, 0.0)
+        assert self.scaling.factor is not None
+        left_alone = self.scaling.factor == 1.0
+        if self.scaling.shift is not None:
+            left_alone &= self.scaling.shift == 0.0
+        return learned_scaling(self.scaling.kind, statistics, left_alone)
+
+    def affine(self, folds: Sequence[Fold], n_outputs: int) -> Affine:
+        """What every fold's problems see of the features."""
+        factors, shifts = [], []
+        for fold in folds:
+            scaling = self.learned(fold.train)
+            assert scaling.factor is not None
+            shift = np.zeros_like(scaling.factor) if scaling.shift is None else -scaling.shift * scaling.factor
+            factors += [scaling.factor] * n_outputs
+            shifts += [shift] * n_outputs
+        return Affine(np.column_stack(factors), np.column_stack(shifts))
+
+    def dataset(self, fold: Fold) -> Dataset:
+        """The rows as a fold sees them: a copy in memory, or scaled whenever they are read from disk."""
+        rescaled = RescaledDataset(self.data, self.learned(fold.train))
+        if isinstance(self.data, ArrayDataset):
+            return ArrayDataset(rescaled.rows(0, self.data.n_rows), self.data.recipe)
+        return rescaled

@@ -1,0 +1,261 @@
+"""All folds at one C after the other: in lockstep where the problem is smooth, side by side on threads elsewhere.
+
+C lies inside the strength: J/C = Ω(w)/C + Σ c_i l_i. A warm start, (13) in the primal and (14) in the dual, is then a
+start from the same numbers, and what a fold knows of its losses stays known.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.data.dataset import Dataset
+from beeline.data.memory import available_memory
+from beeline.exceptions import ParameterError
+from beeline.kernels import dot
+from beeline.losses import ScalarLoss
+from beeline.objective import Objective, Point
+from beeline.selection.folds import Fold
+from beeline.selection.rescaling import Rescaling
+from beeline.solvers.auto import choose_solver
+from beeline.solvers.base import Solver, Start, Status, needs_l2
+from beeline.solvers.lockstep import Affine, LockstepNewton
+from beeline.solvers.training import Task, outputs_of, solve_side_by_side
+
+__all__ = ["Runner", "Stopping", "make_runner"]
+
+_BYTES_PER_SCORE = 48  # scores, costs, slopes and curvatures of a row in one problem, and some to move to
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a fold is solved well enough.
+
+    Attributes
+    ----------
+    solver
+        A solver's name, or `auto`.
+    tol
+        (28)'s ε for smooth losses with L2; others end at a certified gap of a tenth of it.
+    max_passes, seed
+        As for solvers.
+    """
+
+    solver: str = "auto"
+    tol: float = 1e-2
+    max_passes: float = 1000
+    seed: int = 0
+
+    @property
+    def gap(self) -> float:
+        """The relative certified gap."""
+        return 0.1 * self.tol
+
+
+class Runner(ABC):
+    """The state of all folds: a θ for each problem, of which every fold has one an output (or one for all outputs).
+
+    Attributes
+    ----------
+    passes
+        Passes over the data so far.
+    unsolved
+        How many problems have met their pass limit so far.
+    """
+
+    def __init__(self, problems: list[list[Objective]], folds: Sequence[Fold], strength: float) -> None:
+        self.problems, self.folds, self.strength = problems, folds, strength
+        self.passes, self.unsolved = 0.0, 0
+
+    @property
+    def flat(self) -> list[Objective]:
+        """All problems, fold after fold."""
+        return [objective for fold in self.problems for objective in fold]
+
+    @property
+    @abstractmethod
+    def points(self) -> list[Point]:
+        """Where each problem is."""
+
+    @abstractmethod
+    def go(self, C: float) -> float:
+        """Solve all problems at C, from where they are; returns the stop ratio, NaN at the first C."""
+
+    @abstractmethod
+    def restore(self, thetas: Sequence[Floats]) -> None:
+        """Put every problem where it was; none of the costs of getting there count."""
+
+    def reset(self) -> None:
+        """Put every problem to zero."""
+        self.restore([np.zeros(o.size) for o in self.flat])
+
+    def of_fold(self, k: int) -> slice:
+        """The places of a fold's problems in `flat`."""
+        per_fold = len(self.problems[0])
+        return slice(k * per_fold, (k + 1) * per_fold)
+
+    def held_out_scores(self, k: int) -> Floats:
+        """The scores of the rows that fold k holds out, of shape (rows, outputs)."""
+        test = self.folds[k].test
+        columns = [np.concatenate(point.z)[test] for point in self.points[self.of_fold(k)]]
+        z = np.column_stack(columns)
+        return z[:, 1:] - z[:, :1] if self.flat[0].n_outputs == 2 else z
+
+    def mean_outputs(self) -> tuple[Floats, Floats]:
+        """The mean over the folds of their weights and intercepts: where training on all rows may begin."""
+        outputs = [
+            outputs_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
+            for k, fold in enumerate(self.problems)
+        ]
+        weights, intercepts = zip(*outputs, strict=True)
+        return sum(weights[1:], weights[0]) / len(weights), sum(intercepts[1:], intercepts[0]) / len(weights)
+
+
+class _InLockstep(Runner):
+    """Smooth losses of one score with L2: Newton's method, one pass for all."""
+
+    def __init__(self, task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None) -> None:
+        whole = task.objectives()
+        problems = [[o.with_costs(np.where(fold.train, o.costs, 0.0)) for o in whole] for fold in folds]
+        super().__init__(problems, folds, task.strength)
+        self.kinds = [kind for _ in folds for kind in range(len(whole))]
+        self.affine = rescaling.affine(folds, len(whole)) if rescaling else None
+        self.stopping = stopping
+        self.reset()
+
+    def reset(self) -> None:
+        shares = [_smaller_class(o) for o in self.flat]
+        self.newton = LockstepNewton(self.flat, self.kinds, shares, self.stopping.tol, self.affine)
+        self.begun = False
+
+    @property
+    def points(self) -> list[Point]:
+        return self.newton.points
+
+    def go(self, C: float) -> float:
+        before = self.newton.passes if self.begun else 0.0
+        ratios = self.newton.set_strength(self.strength / C)
+        ratio = max(ratios) if self.begun else np.nan
+        self.begun = True
+        self.newton.solve()
+        self.passes += self.newton.passes - before
+        return ratio
+
+    def restore(self, thetas: Sequence[Floats]) -> None:
+        self.reset()
+        self.newton.restore(thetas)
+        self.begun = True
+
+
+class _SideBySide(Runner):
+    """Whatever a solver can train: folds on threads, each from its last point."""
+
+    def __init__(self, task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None) -> None:
+        problems = [self._of(task, fold, k, rescaling) for k, fold in enumerate(folds)]
+        super().__init__(problems, folds, task.strength)
+        self.by_gradient = self.flat[0].loss.smooth and self.flat[0].regularizer.smooth
+        self.solvers = self._solvers(stopping)
+        self.reset()
+
+    @staticmethod
+    def _of(task: Task, fold: Fold, k: int, rescaling: Rescaling | None) -> list[Objective]:
+        data: Dataset = rescaling.dataset(fold) if rescaling else task.data
+        return [o.with_costs(np.where(fold.train, o.costs, 0.0)) for o in replace(task, data=data).objectives()]
+
+    def _solvers(self, stopping: Stopping) -> list[Solver]:
+        """One for all problems over the same rows, of which it may keep a copy."""
+        made: dict[int, Solver] = {}
+        for o in self.flat:
+            if id(o.data) not in made:
+                settings = {"tol": stopping.gap, "max_passes": stopping.max_passes, "seed": stopping.seed}
+                made[id(o.data)] = choose_solver(o, stopping.solver, **settings)  # type: ignore[arg-type]
+        return [made[id(o.data)] for o in self.flat]
+
+    def reset(self) -> None:
+        self._points = [o.at() for o in self.flat]
+        self.starts: list[Start | None] = [None for _ in self.flat]
+        self.begun = False
+        self.at_zero = 0.0
+        if self.by_gradient:
+            self.norms_at_zero = [_norm(point.loss_gradient) for point in self._points]
+
+    @property
+    def points(self) -> list[Point]:
+        return self._points
+
+    def go(self, C: float) -> float:
+        before = self._points
+        objectives = [o.with_strength(self.strength / C) for o in self.flat]
+        ratio = self._gradient_ratio(self.strength / C) if self.by_gradient else np.nan
+        results = solve_side_by_side(self.solvers, objectives, self.starts)
+        if any(result.status is Status.INTERRUPTED for result in results):
+            raise KeyboardInterrupt
+        self.unsolved += sum(result.status is Status.LIMIT for result in results)
+        self.passes += sum(result.passes for result in results)
+        self.starts = [result.start for result in results]
+        self._points = [o.at(result.theta) for o, result in zip(objectives, results, strict=True)]
+        self.passes += len(results)
+        if not self.by_gradient:
+            ratio = max(_change(*pair) for pair in zip(before, self._points, strict=True))
+        begun, self.begun = self.begun, True
+        return ratio if begun else np.nan
+
+    def _gradient_ratio(self, strength: float) -> float:
+        """(24): the gradient of the next objective where this one ended; one pass for each problem."""
+        norms = [_norm(point.with_strength(strength).gradient) for point in self._points]
+        self.passes += len(norms)
+        return max(norm / zero if zero else 0.0 for norm, zero in zip(norms, self.norms_at_zero, strict=True))
+
+    def restore(self, thetas: Sequence[Floats]) -> None:
+        self.reset()
+        self.starts = [Start(np.array(theta)) for theta in thetas]
+        self._points = [o.at(theta) for o, theta in zip(self.flat, thetas, strict=True)]
+        self.begun = True
+
+
+def make_runner(
+    task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None
+) -> Runner:
+    """The runner for a task whose C is 1."""
+    needed = _BYTES_PER_SCORE * task.data.n_rows * len(folds) * _n_outputs(task)
+    if needed > (free := available_memory()):
+        raise ParameterError(
+            f"{len(folds)} folds of {task.data.n_rows:,} rows need {needed / 1e9:.1f} GB for their scores and "
+            f"{free / 1e9:.1f} GB are free; hold a part of the rows out once instead, as folds=0.2 does"
+        )
+    kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _SideBySide
+    return kind(task, folds, stopping, rescaling)
+
+
+def _n_outputs(task: Task) -> int:
+    return 1 if task.n_classes is None or task.n_classes == 2 else task.n_classes
+
+
+def _can_go_in_lockstep(task: Task, solver: str) -> bool:
+    if solver not in ("auto", "newton") or task.joint_loss is not None or not isinstance(task.loss, ScalarLoss):
+        return False
+    return task.loss.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
+
+
+def _smaller_class(objective: Objective) -> float:
+    """min(l₊, l₋)/l of a problem with two classes, by the costs; 1 for real targets."""
+    if objective.loss.labels == "real":
+        return 1.0
+    total = float(objective.costs.sum())
+    positive = float(objective.costs[objective.labels > 0].sum())
+    return min(positive, total - positive) / total if total else 1.0
+
+
+def _change(before: Point, after: Point) -> float:
+    """‖w − w'‖/‖w'‖, over the regularized coordinates."""
+    n = before.objective.n_regularized
+    size, step = _norm(after.theta[:n]), _norm(after.theta[:n] - before.theta[:n])
+    return step / size if size else np.inf
+
+
+def _norm(v: Floats) -> float:
+    return float(np.sqrt(dot(v, v)))

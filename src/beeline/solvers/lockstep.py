@@ -1,0 +1,325 @@
+"""Many problems over the same rows, in lockstep: one pass over the data serves all that need it.
+
+The problems differ in their costs and labels (the folds of a cross-validation, and classes against the rest) and share
+the data, the loss, the regularizer and its strength. What a problem does with its scores, it does by itself; only
+products with the data are taken together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.exceptions import ParameterError
+from beeline.kernels import factor_positive, solve_factored
+from beeline.objective import Line, Objective, Point
+from beeline.solvers.newton import Newton, search
+
+__all__ = ["Affine", "Lockstep", "LockstepNewton"]
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """How each problem sees the features: x_j · factor_jk + shift_jk in problem k; both of shape (features, problems).
+
+    Scaling that is learned from each problem's own rows comes to this.
+    """
+
+    factor: Floats
+    shift: Floats
+
+
+class Lockstep:
+    """Products with the data for many problems at once.
+
+    Parameters
+    ----------
+    objectives
+        The problems.
+    affine
+        How each sees the features; None: as they are.
+    """
+
+    def __init__(self, objectives: Sequence[Objective], affine: Affine | None = None) -> None:
+        first = objectives[0]
+        if any(o.data is not first.data or o.n_outputs > 1 for o in objectives):
+            raise ParameterError("problems in lockstep share their rows and have one score a row")
+        self.first, self.affine, self.passes = first, affine, 0.0
+
+    def scores(self, thetas: Floats, which: list[int]) -> list[list[Floats]]:
+        """The scores of θ_k for each k in `which`, shard by shard; one pass. θ_k is column number k of a matrix."""
+        o = self.first
+        w, b = self._seen(thetas, which)
+        found = o.engine.map(lambda shard: shard.block.scores_apart(w, b), o.shards)
+        self.passes += 1
+        return [[shard[k] for shard in found] for k in range(len(which))]
+
+    def fill_gradients(self, points: list[Point], which: list[int]) -> None:
+        """Let each point know the gradient of its loss; one pass."""
+        o = self.first
+        slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
+        (out,) = o.engine.sum(lambda shard, u: (shard.block.transposed_apart(u),), o.shards, slopes)
+        self.passes += 1
+        for point, gradient in zip(points, self._felt(out, which).T, strict=True):
+            point.loss_gradient = np.ascontiguousarray(gradient)
+
+    def curved(self, points: list[Point], which: list[int], vectors: Floats) -> Floats:
+        """The products of the losses' Hessians with a vector each; one pass."""
+        o = self.first
+        w, b = self._seen(vectors, which)
+        curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
+        (out,) = o.engine.sum(lambda shard, h: (shard.block.curved_apart(h, w, b),), o.shards, curvatures)
+        self.passes += 1
+        return self._felt(out, which)
+
+    def _seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
+        """(weights of the features as they lie in memory, intercepts)."""
+        d = self.first.data.n_features
+        w, b = thetas[:d], thetas[d] if self.first.has_intercept else np.zeros(len(which))
+        if self.affine is None:
+            return w, b
+        factor, shift = self.affine.factor[:, which], self.affine.shift[:, which]
+        return w * factor, b + np.einsum("jk,jk->k", w, shift)
+
+    def _felt(self, products: Floats, which: list[int]) -> Floats:
+        """The transpose of `_seen`: products by feature and for the constant become those by coordinate of θ."""
+        if self.affine is not None:
+            products[:-1] *= self.affine.factor[:, which]
+            products[:-1] += self.affine.shift[:, which] * products[-1]
+        return products if self.first.has_intercept else products[:-1]
+
+
+class LockstepNewton:
+    """Minimises many smooth J with L2 regularization over the same rows, for one strength after the other.
+
+    With C inside the strength, J/C = Ω(w)/C + Σ c_i l_i: scores, slopes and the loss's gradient at a point stay what
+    they are when C changes, so that a warm start (13) costs nothing at all, neither a pass nor an exponential.
+
+    Newton's directions are found by conjugate gradients, all problems at once. They are preconditioned by a Hessian
+    that problems of a kind share: made where it was last needed, from the mean of their curvatures, and kept for the
+    next strength for as long as it serves. Where there are many features, it is a diagonal.
+
+    A problem ends by (28): ‖∂J‖ ≤ tol · share · ‖∂J(0)‖.
+
+    Parameters
+    ----------
+    objectives
+        The problems.
+    kinds
+        A number for each problem: problems of a kind have the same labels.
+    shares
+        min(l₊, l₋)/l of each problem.
+    tol
+        (28)'s ε.
+    affine
+        How each problem sees the features.
+    """
+
+    _MOST_ROUNDS = 100
+
+    def __init__(
+        self,
+        objectives: Sequence[Objective],
+        kinds: Sequence[int],
+        shares: Sequence[float],
+        tol: float = 1e-2,
+        affine: Affine | None = None,
+    ) -> None:
+        self.lockstep = Lockstep(objectives, affine)
+        self.points = [o.at() for o in objectives]
+        everyone = list(range(len(objectives)))
+        self.lockstep.fill_gradients(self.points, everyone)
+        self.limits = [tol * share * _norm(p.loss_gradient) for p, share in zip(self.points, shares, strict=True)]
+        self.at_zero = [_norm(p.loss_gradient) for p in self.points]
+        self.hessians = _make_hessians(self.lockstep, kinds)
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data so far."""
+        return self.lockstep.passes
+
+    def set_strength(self, strength: float) -> list[float]:
+        """Go over to another strength, at the same points; returns (24)'s ratio ‖∂J(θ)‖/‖∂J(0)‖ of each problem."""
+        self.points = [point.with_strength(strength) for point in self.points]
+        return [_norm(p.gradient) / zero if zero else 0.0 for p, zero in zip(self.points, self.at_zero, strict=True)]
+
+    def restore(self, thetas: Sequence[Floats]) -> None:
+        """Put every problem to a point; two passes."""
+        everyone = list(range(len(self.points)))
+        scores = self.lockstep.scores(np.column_stack(thetas), everyone)
+        triples = zip(self.points, thetas, scores, strict=True)
+        self.points = [Point(p.objective, np.array(theta), z) for p, theta, z in triples]
+        self.lockstep.fill_gradients(self.points, everyone)
+
+    def solve(self) -> None:
+        """Minimise, from where the points are."""
+        active = self._unsolved()
+        for _ in range(self._MOST_ROUNDS):
+            if not active:
+                return
+            before = {k: _norm(self.points[k].gradient) for k in active}
+            moved = self._round(active)
+            self.hessians.judge({k: _norm(self.points[k].gradient) / before[k] for k in moved})
+            active = [k for k in self._unsolved() if k in moved]
+
+    def _unsolved(self) -> list[int]:
+        return [k for k, p in enumerate(self.points) if _norm(p.gradient) > self.limits[k]]
+
+    def _round(self, active: list[int]) -> list[int]:
+        """A Newton step for each active problem; returns those that moved."""
+        points = [self.points[k] for k in active]
+        directions = self._directions(points, active)
+        dz = self.lockstep.scores(directions, active)
+        moved = []
+        for column, k in enumerate(active):
+            line = Line(self.points[k], np.ascontiguousarray(directions[:, column]), dz[column])
+            if (point := _step(line)) is not None:
+                self.points[k] = point
+                moved.append(k)
+        if moved:
+            self.lockstep.fill_gradients([self.points[k] for k in moved], moved)
+        return moved
+
+    def _directions(self, points: list[Point], which: list[int]) -> Floats:
+        """s_k with ∂²J_k s_k ≈ −∂J_k, by preconditioned conjugate gradients in lockstep."""
+        r = -np.column_stack([point.gradient for point in points])
+        self.hessians.prepare(points, which)
+        z = self.hessians.solve(r, which)
+        if (steps := self.hessians.steps) == 0:
+            return z
+        o = points[0].objective
+        modulus = np.zeros((o.size, 1))
+        modulus[: o.n_regularized] = o.strength * o.regularizer.l2
+        s, p = np.zeros_like(r), z
+        rho = first = _dots(r, z)
+        for _ in range(steps):
+            q = self.lockstep.curved(points, which, p) + modulus * p
+            curvature = _dots(p, q)
+            alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
+            s += alpha * p
+            r -= alpha * q
+            z = self.hessians.solve(r, which)
+            rho, previous = _dots(r, z), rho
+            if np.all(rho <= self.hessians.accuracy**2 * first):
+                break
+            p = z + np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0) * p
+        return s
+
+
+def _step(line: Line) -> Point | None:
+    """The full step where it lowers J enough, else what a line search finds; None where nothing lowers J."""
+    point = line.point
+    slope = float(np.sum(point.gradient * line.direction))
+    if not slope < 0:
+        return None
+    whole = line.move(1.0)
+    if whole.value <= point.value + 1e-2 * slope:
+        return whole
+    t = search(line, slope, flat=0.3)
+    return line.move(t) if t else None
+
+
+class _Shared:
+    """One Hessian in Cholesky factors for all problems of a kind, kept for as long as it serves."""
+
+    _GOOD = 0.2  # part of the gradient that a step may leave
+    accuracy = 0.1
+
+    def __init__(self, lockstep: Lockstep, kinds: Sequence[int]) -> None:
+        self.lockstep, self.kinds = lockstep, kinds
+        self.grams: dict[int, Floats] = {}
+        self.factors: dict[int, tuple[float, Floats]] = {}
+        self.stale: set[int] = set(kinds)
+        self.fresh: set[int] = set()
+        self.steps = 0
+
+    def prepare(self, points: list[Point], which: list[int]) -> None:
+        """Make the Hessians that are missing or no longer serve, and factor them for the strength."""
+        self.fresh = set()
+        for kind in {self.kinds[k] for k in which}:
+            members = [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
+            strength = members[0].objective.strength
+            if kind in self.stale:
+                self.grams[kind] = _mean_gram(members)
+                self.fresh.add(kind)
+                self.stale.discard(kind)
+                self.factors.pop(kind, None)
+            if self.factors.get(kind, (None,))[0] != strength:
+                self.factors[kind] = strength, _factor(self.grams[kind], members[0].objective)
+
+    def solve(self, r: Floats, which: list[int]) -> Floats:
+        """M⁻¹r, problem by problem."""
+        out = np.empty_like(r)
+        for column, k in enumerate(which):
+            x = np.ascontiguousarray(r[:, column])[None]
+            solve_factored(self.factors[self.kinds[k]][1][None], x)
+            out[:, column] = x[0]
+        return out
+
+    def judge(self, left: dict[int, float]) -> None:
+        """Look at what the step left of each gradient."""
+        worst = max(left.values(), default=0.0)
+        if worst <= self._GOOD:
+            return
+        slow = {self.kinds[k] for k, part in left.items() if part > self._GOOD}
+        if slow <= self.fresh:
+            self.steps = min(self.steps + 1, 8)
+        else:
+            self.stale |= slow
+
+
+class _Diagonals:
+    """The identity mixed with the diagonal of the Hessian (Hsia, Chiang & Lin 2018), for each problem."""
+
+    accuracy = 0.3
+    steps = 250
+
+    def __init__(self, lockstep: Lockstep) -> None:
+        self.lockstep = lockstep
+
+    def prepare(self, points: list[Point], which: list[int]) -> None:
+        o = points[0].objective
+        self.inverse = np.full((o.size, 1), 1.0 / o.strength)
+
+    def solve(self, r: Floats, which: list[int]) -> Floats:
+        """M⁻¹r, problem by problem."""
+        return self.inverse * r
+
+    def judge(self, left: dict[int, float]) -> None:
+        """Nothing is kept from step to step."""
+
+
+def _make_hessians(lockstep: Lockstep, kinds: Sequence[int]) -> _Shared | _Diagonals:
+    return _Shared(lockstep, kinds) if Newton.takes_cholesky(lockstep.first) else _Diagonals(lockstep)
+
+
+def _mean_gram(points: list[Point]) -> Floats:
+    """The Hessian of the losses, the lower triangle, from the mean of the points' curvatures; one pass."""
+    o = points[0].objective
+    means = [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*(p.curvatures for p in points), strict=True)]
+    gram = o.curved_gram(means)
+    gram[np.diag_indices(o.n_regularized)] -= o.strength * o.regularizer.l2
+    return gram
+
+
+def _factor(gram: Floats, objective: Objective) -> Floats:
+    factor = gram.copy()
+    factor[np.diag_indices(objective.n_regularized)] += objective.strength * objective.regularizer.l2
+    trace = float(np.trace(factor)) / len(factor)
+    factor[np.diag_indices(len(factor))] += 1e-14 * trace
+    if not factor_positive(factor):
+        raise ParameterError("no factor")
+    return factor
+
+
+def _norm(v: Floats) -> float:
+    return math.sqrt(float(np.sum(v * v)))
+
+
+def _dots(a: Floats, b: Floats) -> Floats:
+    """The products of each column of a with that of b."""
+    return np.einsum("jk,jk->k", a, b)
