@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from beeline.estimators import LinearSVC as LinearSVC
     from beeline.estimators import LinearSVR as LinearSVR
     from beeline.estimators import LogisticRegression as LogisticRegression
+    from beeline.fitting import select_C as select_C
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
     from beeline.model import Model as Model
+    from beeline.selection import Selecting as Selecting
+    from beeline.selection import Selection as Selection
 
 __version__ = "0.1.0"
 
@@ -50,12 +53,15 @@ _HOMES = {
     "Model": "beeline.model",
     "ReadOptions": "beeline.data.options",
     "Recipe": "beeline.data.recipe",
+    "Selecting": "beeline.selection",
+    "Selection": "beeline.selection",
     "Store": "beeline.data.store",
     "convert": "beeline.data.convert",
     "from_arrays": "beeline.data.arrays",
     "num_threads": "beeline.kernels",
     "open_store": "beeline.data.convert",
     "read": "beeline.data.convert",
+    "select_C": "beeline.fitting",
     "set_num_threads": "beeline.kernels",
 }
 

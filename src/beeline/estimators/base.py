@@ -19,10 +19,11 @@ from beeline.data.dataset import Dataset
 from beeline.data.frames import is_frame
 from beeline.data.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
-from beeline.fitting import Settings, fit
+from beeline.fitting import Fitted, Settings, fit
 from beeline.metrics import accuracy, r2
 from beeline.model import Model, Report
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
+from beeline.selection import PathPoint, Selecting, Selection
 from beeline.solvers.base import Callback, Step
 
 __all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegressor", "mixture", "one_of"]
@@ -44,6 +45,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """Base of all estimators: a linear model with scikit-learn's interface."""
 
     fit_intercept: FitIntercept
+    cv: Any
+    scoring: Any
     solver: str
     tol: float
     max_passes: float
@@ -53,6 +56,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     verbose: bool
 
     model_: Model
+    selection_: Selection
     classes_: AnyArray
     n_features_in_: int
     feature_names_in_: AnyArray
@@ -75,7 +79,12 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ANN401
+    @property
+    def _searches_epsilon(self) -> bool:
+        """Whether the loss's epsilon is to be searched for with C."""
+        return False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:  # noqa: ANN401
         """Train the model.
 
         Parameters
@@ -87,12 +96,15 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         sample_weight : array-like, default=None
             A weight a row: a weight of 2 means the same as having the row twice. May be left out for a data set that
             has its weights inside.
+        groups : array-like, default=None
+            A group a row, for a search: rows of a group stay in one fold. None: the queries of a data set that has some.
 
         Returns
         -------
         self
         """
         settings = Settings(
+            selecting=self._selecting(groups),
             intercept=self._intercept(),
             solver=self.solver,
             tol=self.tol,
@@ -111,10 +123,33 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
         )
         self.model_, self.results_ = fitted.model, fitted.results
+        self._remember(fitted)
         if self.model_.classes is not None:
             self.classes_ = self.model_.classes
         self.n_iter_ = max(1, round(self.report_.passes))
         return self
+
+    def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
+        if self._searches_epsilon and "auto" not in (vars(self).get("C"), None):
+            raise ParameterError("epsilon='auto' is searched for together with C; give C='auto' too")
+        return Selecting(
+            folds=5 if self.cv is None else self.cv,
+            metric=self.scoring,
+            groups=groups,
+            search_epsilon=self._searches_epsilon,
+            on_point=self._told_point if self.verbose else None,
+        )
+
+    def _remember(self, fitted: Fitted) -> None:
+        """What a search found, and what the model was trained with."""
+        self.__dict__.pop("selection_", None)
+        if fitted.selection is not None:
+            self.selection_ = fitted.selection
+        for name in ("C", "alpha"):
+            if name in fitted.model.settings and hasattr(self, name):
+                setattr(self, f"{name}_", fitted.model.settings[name])
+        if hasattr(self, "epsilon"):
+            self.epsilon_ = fitted.model.loss_settings["epsilon"]
 
     def predict(self, X: Any) -> AnyArray:  # noqa: ANN401
         """The class or the value of each row.
@@ -269,6 +304,11 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
                 f"{step.seconds:.1f} s\n"
             )
         return self.callback(step) if self.callback is not None else None
+
+
+    @staticmethod
+    def _told_point(point: PathPoint) -> None:
+        sys.stdout.write(f"C {point.C:10.4g}   score {point.score:.6g} ± {point.spread:.2g}   {point.seconds:.2f} s\n")
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]

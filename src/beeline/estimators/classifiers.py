@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one_of
 from beeline.estimators.docs import documented
-from beeline.fitting.settings import ClassWeight
+from beeline.fitting.settings import Auto, ClassWeight
 from beeline.solvers.base import Callback
 
 __all__ = ["LinearSVC", "LogisticRegression"]
@@ -36,6 +36,7 @@ class LinearSVC(LinearClassifier):
         Offer `predict_proba`, calibrated by Platt's method on the scores of five-fold cross-validation: takes about
         five more trainings. More than two classes: each against the rest, normalised. `predict` goes by the scores, and
         may disagree with probabilities that are close to each other.
+    <searching>
     <solving>
 
     Attributes
@@ -55,13 +56,15 @@ class LinearSVC(LinearClassifier):
     def __init__(  # noqa: PLR0913 — scikit-learn takes every parameter by its name
         self,
         *,
-        C: float = 1.0,
+        C: float | Auto = 1.0,
         loss: Literal["squared_hinge", "hinge"] | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
         multi_class: Literal["ovr", "crammer_singer"] = "ovr",
         class_weight: ClassWeight = None,
         probability: bool = False,
+        cv: Any = 5,  # noqa: ANN401
+        scoring: Any = None,  # noqa: ANN401
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
@@ -77,6 +80,8 @@ class LinearSVC(LinearClassifier):
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.probability = probability
+        self.cv = cv
+        self.scoring = scoring
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -122,6 +127,7 @@ class LogisticRegression(LinearClassifier):
         there are more than two classes and L2 regularization, "ovr" otherwise. Asked for two classes, "softmax" gives
         each its weights: their difference is regularized half as much as by "auto".
     <class_weight>
+    <searching>
     <solving>
 
     Attributes
@@ -141,11 +147,13 @@ class LogisticRegression(LinearClassifier):
     def __init__(  # noqa: PLR0913
         self,
         *,
-        C: float = 1.0,
+        C: float | Auto = 1.0,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
         multi_class: Literal["auto", "softmax", "ovr"] = "auto",
         class_weight: ClassWeight = None,
+        cv: Any = 5,  # noqa: ANN401
+        scoring: Any = None,  # noqa: ANN401
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
@@ -159,6 +167,8 @@ class LogisticRegression(LinearClassifier):
         self.fit_intercept = fit_intercept
         self.multi_class = multi_class
         self.class_weight = class_weight
+        self.cv = cv
+        self.scoring = scoring
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes

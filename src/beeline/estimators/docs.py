@@ -20,13 +20,23 @@ l1_ratio : float, default=0.0
     l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖².
 """,
     "C": """
-C : float, default=1.0
-    What multiplies the loss of every row; smaller means stronger regularization.
+C : float or "auto", default=1.0
+    What multiplies the loss of every row; smaller means stronger regularization. "auto" searches for the best by
+    cross-validation, and trains on all rows with it.
 """,
     "class_weight": """
 class_weight : dict or "balanced", default=None
     What multiplies C for the rows of each class: {class: weight}, 1 where none is given. "balanced" gives every class
     the same total weight.
+""",
+    "searching": """
+cv : int, float, splitter or iterable, default=5
+    For a search: so many folds, spread evenly over the classes; a part of the rows to hold out once, such as 0.2; a
+    splitter of scikit-learn's; or pairs of train and test rows.
+scoring : str or callable, default=None
+    For a search: what is best on held-out rows. "accuracy", "f1", "auc", "log_loss", "rmse", "mae", "r2", or a scorer
+    of scikit-learn's. None: the log loss where the loss gives probabilities, accuracy for other classifiers, the root
+    of the mean squared error for a regression.
 """,
     "solving": """
 solver : str, default="auto"
@@ -54,6 +64,10 @@ report_ : Report
     How the training went; `report_.sentence` says it in words.
 results_ : list of Result
     What the solver found for every output, with a trace of its iterations.
+selection_ : Selection
+    After a search: the curve of C, the best C, why the search ended, and `plot()`.
+C_ : float
+    The C that the model was trained with, given or found (alpha_ where the estimator has alpha; epsilon_ too).
 model_ : Model
     The model, with `save`, `to_liblinear` and `to_onnx`.
 n_features_in_, feature_names_in_ : int, ndarray

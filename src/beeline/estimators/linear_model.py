@@ -8,7 +8,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 
 from beeline.estimators.base import FitIntercept, LinearEstimator
 from beeline.estimators.docs import documented
-from beeline.fitting.settings import ClassWeight
+from beeline.fitting.settings import Auto, ClassWeight
 from beeline.losses import Loss, get_loss
 from beeline.regularizers import Regularizer
 from beeline.solvers.base import Callback
@@ -39,6 +39,7 @@ class LinearModel(LinearEstimator):
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba` for losses that give scores only, calibrated by Platt's method.
+    <searching>
     <solving>
 
     Attributes
@@ -60,11 +61,13 @@ class LinearModel(LinearEstimator):
         loss: str | Loss = "logistic",
         regularizer: str | Regularizer = "l2",
         *,
-        C: float = 1.0,
+        C: float | Auto = 1.0,
         fit_intercept: FitIntercept = True,
         multi_class: Literal["auto", "ovr", "softmax", "crammer_singer"] = "auto",
         class_weight: ClassWeight = None,
         probability: bool = False,
+        cv: Any = 5,  # noqa: ANN401
+        scoring: Any = None,  # noqa: ANN401
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
@@ -80,6 +83,8 @@ class LinearModel(LinearEstimator):
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.probability = probability
+        self.cv = cv
+        self.scoring = scoring
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from beeline.estimators.base import FitIntercept, LinearRegressor, mixture, one_of
 from beeline.estimators.docs import documented
+from beeline.fitting.settings import Auto
 from beeline.losses import get_loss
 from beeline.solvers.base import Callback
 
@@ -23,12 +24,14 @@ class LinearSVR(LinearRegressor):
     Parameters
     ----------
     <C>
-    epsilon : float, default=0.0
-        Residuals of at most this cost nothing.
+    epsilon : float or "auto", default=0.0
+        Residuals of at most this cost nothing. "auto" searches for the best one together with C, which must be "auto"
+        too: 20 values from 0 up to the largest target.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         max(0, |r| − epsilon) or its square.
     <l1_ratio>
     <fit_intercept>
+    <searching>
     <solving>
 
     Attributes
@@ -46,11 +49,13 @@ class LinearSVR(LinearRegressor):
     def __init__(  # noqa: PLR0913 — scikit-learn takes every parameter by its name
         self,
         *,
-        C: float = 1.0,
-        epsilon: float = 0.0,
+        C: float | Auto = 1.0,
+        epsilon: float | Auto = 0.0,
         loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
+        cv: Any = 5,  # noqa: ANN401
+        scoring: Any = None,  # noqa: ANN401
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
@@ -64,6 +69,8 @@ class LinearSVR(LinearRegressor):
         self.loss = loss
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -72,9 +79,13 @@ class LinearSVR(LinearRegressor):
         self.callback = callback
         self.verbose = verbose
 
+    @property
+    def _searches_epsilon(self) -> bool:
+        return isinstance(self.epsilon, str) and self.epsilon == "auto"
+
     def _settings(self) -> dict[str, Any]:
         one_of("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
-        loss = get_loss(self.loss, epsilon=self.epsilon)
+        loss = get_loss(self.loss, epsilon=0.0 if self._searches_epsilon else self.epsilon)
         return {"loss": loss, "C": self.C, "regularizer": mixture(self.l1_ratio)}
 
 
@@ -89,11 +100,12 @@ class ElasticNet(LinearRegressor):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        What multiplies the regularizer.
+    alpha : float or "auto", default=1.0
+        What multiplies the regularizer. "auto" searches for the best by cross-validation.
     l1_ratio : float, default=0.5
         The part of L1 in the regularizer: 0 is ridge regression, 1 the lasso.
     <fit_intercept>
+    <searching>
     <solving>
 
     Attributes
@@ -110,10 +122,12 @@ class ElasticNet(LinearRegressor):
 
     def __init__(  # noqa: PLR0913
         self,
-        alpha: float = 1.0,
+        alpha: float | Auto = 1.0,
         *,
         l1_ratio: float = 0.5,
         fit_intercept: FitIntercept = True,
+        cv: Any = 5,  # noqa: ANN401
+        scoring: Any = None,  # noqa: ANN401
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
@@ -125,6 +139,8 @@ class ElasticNet(LinearRegressor):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -151,6 +167,7 @@ class Lasso(LinearRegressor):
     alpha : float, default=1.0
         What multiplies the regularizer; must be positive.
     <fit_intercept>
+    <searching>
     <solving>
 
     Attributes
@@ -167,9 +184,11 @@ class Lasso(LinearRegressor):
 
     def __init__(  # noqa: PLR0913
         self,
-        alpha: float = 1.0,
+        alpha: float | Auto = 1.0,
         *,
         fit_intercept: FitIntercept = True,
+        cv: Any = 5,  # noqa: ANN401
+        scoring: Any = None,  # noqa: ANN401
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
@@ -180,6 +199,8 @@ class Lasso(LinearRegressor):
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from beeline.fitting.fit import Fitted, fit
+from beeline.fitting.searching import select_C
 from beeline.fitting.settings import Settings
 
-__all__ = ["Fitted", "Settings", "fit"]
+__all__ = ["Fitted", "Settings", "fit", "select_C"]

@@ -12,13 +12,15 @@ import numpy as np
 from beeline import __version__
 from beeline._types import AnyArray, Floats
 from beeline.data.dataset import Dataset
-from beeline.data.labels import LabelSets
-from beeline.exceptions import DataError, LabelError, ParameterError
-from beeline.fitting.labels import Classes, class_weights, find_classes
-from beeline.fitting.platt import fit_platt, make_folds
+from beeline.fitting.labels import Classes
+from beeline.fitting.platt import fit_platt
+from beeline.fitting.searching import chosen, search
 from beeline.fitting.settings import Settings
 from beeline.fitting.solving import solve
-from beeline.model import Link, Model, Report
+from beeline.fitting.tasks import link_of, make_task
+from beeline.model import Model, Report
+from beeline.selection import Selection
+from beeline.selection.folds import spread_evenly
 from beeline.solvers.base import Callback, Result, Status
 from beeline.solvers.training import Task, Trained, train
 
@@ -30,10 +32,11 @@ _WORST_FIRST = (Status.INTERRUPTED, Status.CALLBACK, Status.LIMIT, Status.STALLE
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model and what the solver said about each of its outputs."""
+    """A model, what the solver said about each of its outputs, and how its C was found where that was searched for."""
 
     model: Model
     results: list[Result]
+    selection: Selection | None = None
 
 
 def fit(
@@ -71,19 +74,21 @@ def fit(
         The best model so far when the training was stopped by Ctrl-C or the callback.
     """
     clock = time.perf_counter()
-    texts = data.recipe.label_categories if y is None and data.recipe is not None else None
-    labels = _labels(data) if y is None else y
-    weights = _weights(data, sample_weight)
-    task, classes = _task(data, labels, weights, settings, texts)
-    del y, labels  # the task has its own; nobody else may need them any more
-    trained = solve(task, settings, callback, None if start is None else Trained(start.weights, start.intercepts, []))
+    task, classes = make_task(data, settings, y, sample_weight)
+    del y  # the task has its own; nobody else may need them any more
+    begin = None if start is None else Trained(start.weights, start.intercepts, [])
+    selection = None
+    if settings.searches:
+        selection = search(task, classes, settings)
+        task, settings, begin = chosen(task, settings, selection)
+    trained = solve(task, settings, callback, begin)
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
         classes=None if classes is None else classes.names,
         loss=task.loss.name,
         loss_settings={key: float(value) for key, value in vars(task.loss).items() if isinstance(value, int | float)},
-        link=(link := _link(task)),
+        link=(link := link_of(task)),
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
         settings=settings.to_json() | ({} if classes is None else {"multiclass": task.form}),
@@ -93,61 +98,7 @@ def fit(
         platt = _calibrate(task, classes, trained, settings, model)
         model = replace(model, link="platt", platt=platt)
     report = _report(trained, data.n_rows, time.perf_counter() - clock)
-    return Fitted(replace(model, report=report), trained.results)
-
-
-def _link(task: Task) -> Link:
-    """How the scores of a task become probabilities."""
-    if task.n_classes is None or task.loss.name not in ("logistic", "softmax"):
-        return "none"
-    return "softmax" if task.form == "softmax" and task.n_classes > 2 else "logistic"
-
-
-def _labels(data: Dataset) -> AnyArray:
-    labels = data.labels
-    if labels is None:
-        raise LabelError("the data have no labels; say which column holds them when they are read")
-    if isinstance(labels, LabelSets):
-        raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
-    return labels
-
-
-def _weights(data: Dataset, given: Floats | None) -> Floats | None:
-    inside = data.weights
-    if given is None:
-        return inside
-    if inside is not None:
-        raise ParameterError("the data already have weights; give sample_weight or weights in the data, not both")
-    if len(given) and (not np.isfinite(given).all() or given.min() < 0):
-        raise DataError("sample weights must be finite and not negative")
-    return given
-
-
-def _task(
-    data: Dataset, y: AnyArray, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
-) -> tuple[Task, Classes | None]:
-    """(what to learn, the classes; None for a regression)."""
-    loss, regularizer = settings.the_loss, settings.the_regularizer
-    total = float(data.n_rows if weights is None else weights.sum())
-    if not total > 0:
-        raise DataError("all sample weights are zero: there is nothing to learn from")
-    C, strength = (settings.C, 1.0) if settings.alpha is None else (1 / total, settings.alpha)
-    common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
-    if loss.labels == "real":
-        if texts is not None:
-            raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
-        _refuse_for_regression(settings)
-        return Task(data, np.asarray(y, np.float64), None, loss, regularizer, **common), None
-    classes = find_classes(y, weights, texts)
-    each = class_weights(classes, settings.class_weight, weights)
-    common |= {"class_weight": each, "multiclass": settings.multiclass}
-    return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
-
-
-def _refuse_for_regression(settings: Settings) -> None:
-    for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
-        if getattr(settings, name) != unset:
-            raise ParameterError(f"{name} has no meaning for a regression; leave it out")
+    return Fitted(replace(model, report=report), trained.results, selection)
 
 
 def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model) -> Floats:
@@ -157,7 +108,7 @@ def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Setting
     score. So do rows not yet held out when Ctrl-C ends the training of folds.
     """
     weights = np.ones(task.data.n_rows) if task.sample_weight is None else task.sample_weight
-    folds = make_folds(np.where(weights > 0, classes.numbers, -1.0), _FOLDS, settings.seed)
+    folds = spread_evenly(np.where(weights > 0, classes.numbers, -1.0), _FOLDS, settings.seed)
     z = _scores(model, task.data)
     results = trained.results
     for fold in range(_FOLDS):

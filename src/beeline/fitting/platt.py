@@ -9,25 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from beeline._types import AnyArray, Floats, Ints
+from beeline._types import AnyArray, Floats
 from beeline.kernels import dot
 
-__all__ = ["fit_platt", "make_folds"]
-
-
-def make_folds(numbers: Floats, n_folds: int, seed: int) -> Ints:
-    """A fold number a row: random, with each class spread evenly over the folds.
-
-    The only row of a class belongs to no fold, −1.
-    """
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(len(numbers))
-    by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
-    folds = np.empty(len(numbers), np.int64)
-    folds[by_class] = np.arange(len(numbers)) % n_folds
-    _, place, counts = np.unique(numbers, return_index=True, return_counts=True)
-    folds[place[counts == 1]] = -1
-    return folds
+__all__ = ["fit_platt"]
 
 
 def fit_platt(z: Floats, positive: AnyArray, weights: Floats | None = None) -> tuple[float, float]:

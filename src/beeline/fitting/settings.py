@@ -11,10 +11,12 @@ from beeline.exceptions import ParameterError
 from beeline.losses import Loss, get_loss
 from beeline.objective import Intercept
 from beeline.regularizers import Regularizer, get_regularizer
+from beeline.selection import Selecting
 from beeline.solvers.training import Multiclass
 
-__all__ = ["ClassWeight", "Multiclass", "Settings"]
+__all__ = ["Auto", "ClassWeight", "Multiclass", "Settings"]
 
+Auto = Literal["auto"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
@@ -27,9 +29,10 @@ class Settings:
     loss, regularizer
         Names, or objects with settings of their own.
     C
-        What multiplies the loss of every row: J = Ω(w) + C·Σ weight_i·l_i.
+        What multiplies the loss of every row: J = Ω(w) + C·Σ weight_i·l_i. "auto" searches for the best.
     alpha
         If given, it replaces C: J = alpha·Ω(w) + the weighted mean of the losses. The same model has C = 1/(alpha·n).
+        "auto" searches for the best.
     class_weight
         What multiplies C for the rows of each class; `balanced` gives every class the same total.
     intercept
@@ -41,12 +44,14 @@ class Settings:
     solver, tol, max_passes, seed
         Who solves it, to which relative distance from the optimum, in how many passes over the data, and the seed of
         all that is random.
+    selecting
+        How C is searched for, where it is.
     """
 
     loss: str | Loss = "logistic"
     regularizer: str | Regularizer = "l2"
-    C: float = 1.0
-    alpha: float | None = None
+    C: float | Auto = 1.0
+    alpha: float | Auto | None = None
     class_weight: ClassWeight = None
     intercept: Intercept = "free"
     multiclass: Multiclass = "auto"
@@ -55,6 +60,7 @@ class Settings:
     tol: float = 1e-4
     max_passes: float = 1000
     seed: int = 0
+    selecting: Selecting = Selecting()  # noqa: RUF009 — it is frozen
 
     def __post_init__(self) -> None:
         for name, choices in (("intercept", Intercept), ("multiclass", Multiclass)):
@@ -64,8 +70,11 @@ class Settings:
                 )
         for name in ("C", "alpha", "tol", "max_passes"):
             value = getattr(self, name)
+            if name in ("C", "alpha") and isinstance(value, str) and value == "auto":
+                continue
             if value is not None and not (_is_number(value) and 0 < value < math.inf):
-                raise ParameterError(f"{name} must be positive and finite, not {value!r}")
+                auto = ", or 'auto'" if name in ("C", "alpha") else ""
+                raise ParameterError(f"{name} must be positive and finite{auto}, not {value!r}")
         if (
             self.class_weight is not None
             and not isinstance(self.class_weight, Mapping)
@@ -82,6 +91,12 @@ class Settings:
     def the_regularizer(self) -> Regularizer:
         """Ω itself."""
         return get_regularizer(self.regularizer)
+
+    @property
+    def searches(self) -> bool:
+        """Whether C (or alpha, or the loss's epsilon with it) is to be searched for."""
+        strength = self.C if self.alpha is None else self.alpha
+        return isinstance(strength, str)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, for the model file; what has a name is written by its name."""

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
@@ -59,6 +60,16 @@ class Selecting:
         Go up to C_max even where the weights have settled.
     max_passes
         For each C and fold, of a solver that counts them.
+    groups
+        A group a row; rows of a group stay in one fold. None: the queries of the data, if it has any.
+    search_epsilon
+        Search for the ε of an ε-insensitive loss too (W8).
+    compare_cold
+        Afterwards, go through the same C values from cold starts, for `Selection.cold`.
+    on_point
+        Is called after every C; returning True ends the search.
+    resume
+        A file to keep the path in, and to go on from where it is there already.
     """
 
     folds: Splitting = 5
@@ -71,6 +82,11 @@ class Selecting:
     warm: bool = True
     all_the_way: bool = False
     max_passes: float = 1000
+    groups: AnyArray | None = None
+    search_epsilon: bool = False
+    compare_cold: bool = False
+    on_point: OnPoint | None = None
+    resume: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
@@ -91,12 +107,8 @@ def select(
     *,
     names: AnyArray | None = None,
     link: Link = "none",
-    groups: AnyArray | None = None,
-    search_epsilon: bool = False,
     solver: str = "auto",
     seed: int = 0,
-    on_point: OnPoint | None = None,
-    resume: str | os.PathLike[str] | None = None,
 ) -> Selection:
     """Search for the best C of a task.
 
@@ -108,16 +120,8 @@ def select(
         How to search.
     names, link
         The classes, and how scores become probabilities, for metrics.
-    groups
-        A group a row; rows of a group stay in one fold. None: the queries of the data, if it has any.
-    search_epsilon
-        Search for the ε of an ε-insensitive loss too (W8).
     solver, seed
         As for `train`; the seed also shuffles the rows into folds.
-    on_point
-        Is called after every C; returning True ends the search.
-    resume
-        A file to keep the path in, and to go on from where it is there already.
 
     Returns
     -------
@@ -127,8 +131,13 @@ def select(
     selecting = selecting or Selecting()
     if names is None and task.n_classes is not None:
         names = np.arange(task.n_classes)
-    search = _Search(task, selecting, names, link, groups, Stopping(solver, selecting.tol, selecting.max_passes, seed))
-    return search.run(on_point, resume, search_epsilon)
+    stopping = Stopping(solver, selecting.tol, selecting.max_passes, seed)
+    found = _Search(task, selecting, names, link, stopping).run()
+    if selecting.compare_cold and found.end in (End.SETTLED, End.LIMIT) and not selecting.search_epsilon:
+        ends = {"C_min": found.curve[0].C, "C_max": found.curve[-1].C, "warm": False, "all_the_way": True}
+        again = replace(selecting, **ends, on_point=None, resume=None)
+        found = replace(found, cold=_Search(task, again, names, link, stopping).run())
+    return found
 
 
 class _Search:
@@ -140,12 +149,11 @@ class _Search:
         selecting: Selecting,
         names: AnyArray | None,
         link: Link,
-        groups: AnyArray | None,
         stopping: Stopping,
     ) -> None:
         self.task, self.selecting, self.names, self.link, self.stopping = task, selecting, names, link, stopping
         self.metric: Metric = get_metric(selecting.metric, task.n_classes, link)
-        groups = task.data.queries if groups is None else groups
+        groups = task.data.queries if selecting.groups is None else np.asarray(selecting.groups)
         if groups is not None and len(groups) != task.data.n_rows:
             raise ParameterError(f"{len(groups)} groups do not match {task.data.n_rows} rows")
         self.folds = _folds(task, selecting.folds, groups, stopping.seed)
@@ -154,18 +162,17 @@ class _Search:
         self.best: tuple[Floats, Floats] | None = None
         self.unsolved = 0
 
-    def run(
-        self, on_point: OnPoint | None, resume: str | os.PathLike[str] | None, search_epsilon: bool
-    ) -> Selection:
+    def run(self) -> Selection:
         """The whole search."""
-        tasks = list(_epsilons(self.task)) if search_epsilon else [(None, self.task)]
-        saved, mark = None, fingerprint(self.task, self.folds, self._settings(search_epsilon))
-        if resume is not None and (saved := load_checkpoint(resume, mark)) is not None:
-            self.curve, self.best = list(saved.curve), saved.best
+        tasks = list(_epsilons(self.task)) if self.selecting.search_epsilon else [(None, self.task)]
+        resume = self.selecting.resume
+        self.saved = load_checkpoint(resume, self.mark) if resume is not None else None
+        if self.saved is not None:
+            self.curve, self.best = list(self.saved.curve), self.saved.best
         try:
             end = End.SETTLED
             for epsilon, task in tasks:
-                if (end := self._follow(epsilon, task, saved, on_point, resume, mark)) is End.CALLBACK:
+                if (end := self._follow(epsilon, task)) is End.CALLBACK:
                     break
         except KeyboardInterrupt:
             if not self.curve:
@@ -173,26 +180,15 @@ class _Search:
             end = End.INTERRUPTED
         return self._result(end)
 
-    def _settings(self, search_epsilon: bool) -> dict[str, Any]:
+    @cached_property
+    def mark(self) -> dict[str, Any]:
+        """What a path on disk must share with this search."""
         s = self.selecting
-        return {
-            "metric": self.metric.name,
-            "first C": s.C_min,
-            "delta": s.delta,
-            "tolerance": s.tol,
-            "warm starts": s.warm,
-            "search for epsilon": search_epsilon,
-        }
+        settings = {"metric": self.metric.name, "first C": s.C_min, "delta": s.delta, "tolerance": s.tol}
+        settings |= {"warm starts": s.warm, "search for epsilon": s.search_epsilon}
+        return fingerprint(self.task, self.folds, settings)
 
-    def _follow(
-        self,
-        epsilon: float | None,
-        task: Task,
-        saved: Checkpoint | None,
-        on_point: OnPoint | None,
-        resume: str | os.PathLike[str] | None,
-        mark: dict[str, Any],
-    ) -> End:
+    def _follow(self, epsilon: float | None, task: Task) -> End:
         """The path of one ε, from where it was left."""
         done = [point for point in self.curve if point.epsilon == epsilon]
         if done and self.curve[-1].epsilon != epsilon:
@@ -204,16 +200,13 @@ class _Search:
         if done and (end := self._end(done, highest)) is not None:
             return end
         runner = make_runner(task, self.folds, self.stopping, self.rescaling)
-        if done and saved is not None:
-            runner.restore(saved.thetas)
+        if done and self.saved is not None:
+            runner.restore(self.saved.thetas)
         while True:
             point = self._try(runner, lowest * self.selecting.delta ** len(done), epsilon)
             done.append(point)
             self._keep(point, runner)
-            if resume is not None and self.best is not None:
-                thetas = [p.theta for p in runner.points]
-                save_checkpoint(resume, Checkpoint(self.curve, thetas, self.best), mark)
-            if on_point is not None and on_point(point):
+            if self.selecting.on_point is not None and self.selecting.on_point(point):
                 return End.CALLBACK
             if (end := self._end(done, highest)) is not None:
                 self.unsolved += runner.unsolved
@@ -244,10 +237,13 @@ class _Search:
         return self.metric.measure(held), float(test.sum() if weights is None else weights.sum())
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
-        """Add to the curve; the weights of the best point are kept."""
+        """Add to the curve, in memory and on disk; the weights of the best point are kept."""
         self.curve.append(point)
-        if choose(tuple(self.curve), self.metric.greater_is_better, "best") is point:
+        if self.best is None or choose(tuple(self.curve), self.metric.greater_is_better, "best") is point:
             self.best = runner.mean_outputs()
+        if self.selecting.resume is not None:
+            thetas = [p.theta for p in runner.points]
+            save_checkpoint(self.selecting.resume, Checkpoint(self.curve, thetas, self.best), self.mark)
 
     def _end(self, done: list[PathPoint], highest: float) -> End | None:
         """Why the path ends here; None where it goes on."""

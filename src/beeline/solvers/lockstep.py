@@ -21,6 +21,8 @@ from beeline.solvers.newton import Newton, search
 
 __all__ = ["Affine", "Lockstep", "LockstepNewton"]
 
+_MOST_NUMBERS = 1 << 24  # in a matrix of weights of problems that are solved together
+
 
 @dataclass(frozen=True, eq=False)
 class Affine:
@@ -171,6 +173,11 @@ class LockstepNewton:
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""
+        at_once = max(1, _MOST_NUMBERS // self.lockstep.first.size)
+        groups = [active[start : start + at_once] for start in range(0, len(active), at_once)]
+        return [k for group in groups for k in self._group_round(group)]
+
+    def _group_round(self, active: list[int]) -> list[int]:
         points = [self.points[k] for k in active]
         directions = self._directions(points, active)
         dz = self.lockstep.scores(directions, active)
@@ -196,7 +203,7 @@ class LockstepNewton:
         modulus[: o.n_regularized] = o.strength * o.regularizer.l2
         s, p = np.zeros_like(r), z
         rho = first = _dots(r, z)
-        for _ in range(steps):
+        for step in range(steps):
             q = self.lockstep.curved(points, which, p) + modulus * p
             curvature = _dots(p, q)
             alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
@@ -207,6 +214,7 @@ class LockstepNewton:
             if np.all(rho <= self.hessians.accuracy**2 * first):
                 break
             p = z + np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0) * p
+        self.hessians.took = step + 1
         return s
 
 
@@ -235,7 +243,7 @@ class _Shared:
         self.factors: dict[int, tuple[float, Floats]] = {}
         self.stale: set[int] = set(kinds)
         self.fresh: set[int] = set()
-        self.steps = 0
+        self.steps = self.took = 0
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
         """Make the Hessians that are missing or no longer serve, and factor them for the strength."""
@@ -273,47 +281,74 @@ class _Shared:
 
 
 class _Diagonals:
-    """The identity mixed with the diagonal of the Hessian (Hsia, Chiang & Lin 2018), for each problem."""
+    """The identity, mixed with a diagonal of the Hessian once that is worth a pass (Hsia, Chiang & Lin 2018).
 
+    Problems of a kind share the diagonal, made from the mean of their curvatures.
+    """
+
+    _MANY = 10  # steps of conjugate gradients after which the diagonals are made anew
     accuracy = 0.3
     steps = 250
 
-    def __init__(self, lockstep: Lockstep) -> None:
-        self.lockstep = lockstep
+    def __init__(self, lockstep: Lockstep, kinds: Sequence[int]) -> None:
+        self.lockstep, self.kinds, self.took = lockstep, kinds, 0
+        self.diagonals: dict[int, Floats] = {}
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
+        """Make the diagonals anew where the last directions took many steps."""
         o = points[0].objective
-        self.inverse = np.full((o.size, 1), 1.0 / o.strength)
+        modulus = o.strength * o.regularizer.l2
+        for kind in {self.kinds[k] for k in which} if self.took >= self._MANY else ():
+            self.diagonals[kind] = _mean_diagonal([p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind])
+        none = np.zeros(o.size)
+        columns = [self.diagonals.get(self.kinds[k], none) for k in which]
+        self.inverse = 1 / (modulus + 0.01 * np.column_stack(columns)) if self.diagonals else np.full((1, 1), 1 / modulus)
 
     def solve(self, r: Floats, which: list[int]) -> Floats:
         """M⁻¹r, problem by problem."""
         return self.inverse * r
 
     def judge(self, left: dict[int, float]) -> None:
-        """Nothing is kept from step to step."""
+        """A direction is as good as its conjugate gradients: nothing to learn from the step."""
 
 
 def _make_hessians(lockstep: Lockstep, kinds: Sequence[int]) -> _Shared | _Diagonals:
-    return _Shared(lockstep, kinds) if Newton.takes_cholesky(lockstep.first) else _Diagonals(lockstep)
+    few = Newton.takes_cholesky(lockstep.first)
+    return _Shared(lockstep, kinds) if few and lockstep.affine is None else _Diagonals(lockstep, kinds)
+
+
+def _mean_curvatures(points: list[Point]) -> list[Floats]:
+    """The mean of the points' curvatures, shard by shard."""
+    return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*(p.curvatures for p in points), strict=True)]
 
 
 def _mean_gram(points: list[Point]) -> Floats:
     """The Hessian of the losses, the lower triangle, from the mean of the points' curvatures; one pass."""
     o = points[0].objective
-    means = [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*(p.curvatures for p in points), strict=True)]
-    gram = o.curved_gram(means)
+    gram = o.curved_gram(_mean_curvatures(points))
     gram[np.diag_indices(o.n_regularized)] -= o.strength * o.regularizer.l2
     return gram
 
 
+def _mean_diagonal(points: list[Point]) -> Floats:
+    """The diagonal of the same; one pass."""
+    o = points[0].objective
+    parts = o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, _mean_curvatures(points))
+    return o.join(*parts)
+
+
 def _factor(gram: Floats, objective: Objective) -> Floats:
-    factor = gram.copy()
-    factor[np.diag_indices(objective.n_regularized)] += objective.strength * objective.regularizer.l2
-    trace = float(np.trace(factor)) / len(factor)
-    factor[np.diag_indices(len(factor))] += 1e-14 * trace
-    if not factor_positive(factor):
-        raise ParameterError("no factor")
-    return factor
+    """The Cholesky factor of the Hessian; where rounding keeps it from having one, that of one slightly larger."""
+    diagonal = np.diag_indices(len(gram))
+    penalty = np.zeros(len(gram))
+    penalty[: objective.n_regularized] = objective.strength * objective.regularizer.l2
+    more = 1e-14 * max(float(np.trace(gram)) / len(gram), objective.strength)
+    while True:
+        factor = gram.copy()
+        factor[diagonal] += penalty + more
+        if factor_positive(factor):
+            return factor
+        more *= 100
 
 
 def _norm(v: Floats) -> float:

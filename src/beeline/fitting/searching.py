@@ -1,0 +1,114 @@
+"""C chosen for a task: between what users say and the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats
+from beeline.data.arrays import from_arrays, is_array
+from beeline.data.dataset import Dataset
+from beeline.data.frames import from_frame, is_frame
+from beeline.exceptions import ParameterError
+from beeline.fitting.labels import Classes
+from beeline.fitting.settings import Settings
+from beeline.fitting.tasks import link_of, make_task
+from beeline.losses import Loss, get_loss
+from beeline.selection import Selecting, Selection, select
+from beeline.solvers.training import Task, Trained
+
+__all__ = ["chosen", "search", "select_C"]
+
+
+def select_C(  # noqa: N802
+    data: Any,  # noqa: ANN401
+    loss: str | Loss = "logistic",
+    y: Any = None,  # noqa: ANN401
+    *,
+    sample_weight: Floats | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Selection:
+    """Search for the best C by cross-validation, each C from where the last one ended.
+
+    Parameters
+    ----------
+    data : Dataset, Store, array-like, sparse matrix or data frame
+        The rows.
+    loss : str or Loss
+        A name among `beeline.losses.LOSSES`, or a loss.
+    y : array-like, default=None
+        A label a row. May be left out for a data set that has its labels inside.
+    sample_weight : array-like, default=None
+        A weight a row.
+    **options
+        How to search: `folds`, `metric`, `rule`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`, `compare_cold`,
+        `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, as in `Selecting`. What to train:
+        `regularizer`, `class_weight`, `intercept`, `multiclass`, `solver`, `seed`, as in `Settings`.
+
+    Returns
+    -------
+    Selection
+        The curve, the best C, and why the search ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from beeline import select_C
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> selection = select_C(X, "hinge", X[:, 0] > 0)
+    >>> selection.metric
+    'accuracy'
+    """
+    selecting = {name: options.pop(name) for name in _names(Selecting) if name in options}
+    if unknown := set(options) - set(_names(Settings)):
+        raise ParameterError(f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}")
+    settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), **options)
+    rows = _dataset(data)
+    labels = None if y is None else np.asarray(y)
+    task, classes = make_task(rows, settings, labels, sample_weight)
+    return search(task, classes, settings)
+
+
+def search(task: Task, classes: Classes | None, settings: Settings) -> Selection:
+    """The search that the settings ask for, over a task whose C is 1."""
+    return select(
+        task,
+        settings.selecting,
+        names=None if classes is None else classes.names,
+        link=link_of(task),
+        solver=settings.solver,
+        seed=settings.seed,
+    )
+
+
+def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, Settings, Trained | None]:
+    """The task and the settings with what was found, and where to begin."""
+    best = selection.best
+    task = replace(task, C=best.C)
+    if best.epsilon is not None:
+        loss = get_loss(task.loss.name, epsilon=best.epsilon)
+        task, settings = replace(task, loss=loss), replace(settings, loss=loss)
+    if settings.alpha is None:
+        return task, replace(settings, C=best.C), selection.start
+    total = float(task.data.n_rows if task.sample_weight is None else task.sample_weight.sum())
+    return task, replace(settings, alpha=1 / (best.C * total)), selection.start
+
+
+def _dataset(data: Any) -> Dataset:  # noqa: ANN401
+    if isinstance(data, Dataset):
+        return data
+    if is_frame(data):
+        return from_frame(data)
+    return from_arrays(data if is_array(data) else np.asarray(data))
+
+
+def _names(kind: Callable[..., Any]) -> list[str]:
+    return [field.name for field in fields(kind)]  # type: ignore[arg-type]
+
+
+def _known() -> list[str]:
+    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "probability")
+    return [*_names(Selecting), *(name for name in _names(Settings) if name not in fixed)]

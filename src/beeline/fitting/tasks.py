@@ -1,0 +1,89 @@
+"""From data and settings to a task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats
+from beeline.data.dataset import Dataset
+from beeline.data.labels import LabelSets
+from beeline.exceptions import DataError, LabelError, ParameterError
+from beeline.fitting.labels import Classes, class_weights, find_classes
+from beeline.fitting.settings import Settings
+from beeline.links import Link
+from beeline.solvers.training import Task
+
+__all__ = ["link_of", "make_task"]
+
+
+def make_task(
+    data: Dataset, settings: Settings, y: AnyArray | None = None, sample_weight: Floats | None = None
+) -> tuple[Task, Classes | None]:
+    """(what to learn, the classes; None for a regression). Where C is searched for, it is 1.
+
+    Parameters
+    ----------
+    y, sample_weight
+        A label and a weight a row; None: those of the data.
+    """
+    texts = data.recipe.label_categories if y is None and data.recipe is not None else None
+    labels = _labels(data) if y is None else y
+    return _task(data, labels, _weights(data, sample_weight), settings, texts)
+
+
+def link_of(task: Task) -> Link:
+    """How the scores of a task become probabilities."""
+    if task.n_classes is None or task.loss.name not in ("logistic", "softmax"):
+        return "none"
+    return "softmax" if task.form == "softmax" and task.n_classes > 2 else "logistic"
+
+
+def _labels(data: Dataset) -> AnyArray:
+    labels = data.labels
+    if labels is None:
+        raise LabelError("the data have no labels; say which column holds them when they are read")
+    if isinstance(labels, LabelSets):
+        raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
+    return labels
+
+
+def _weights(data: Dataset, given: Floats | None) -> Floats | None:
+    inside = data.weights
+    if given is None:
+        return inside
+    if inside is not None:
+        raise ParameterError("the data already have weights; give sample_weight or weights in the data, not both")
+    if len(given) and (not np.isfinite(given).all() or given.min() < 0):
+        raise DataError("sample weights must be finite and not negative")
+    return given
+
+
+def _task(
+    data: Dataset, y: AnyArray, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
+) -> tuple[Task, Classes | None]:
+    """(what to learn, the classes; None for a regression)."""
+    loss, regularizer = settings.the_loss, settings.the_regularizer
+    total = float(data.n_rows if weights is None else weights.sum())
+    if not total > 0:
+        raise DataError("all sample weights are zero: there is nothing to learn from")
+    C, strength = (settings.C, 1.0) if settings.alpha is None else (1 / total, settings.alpha)
+    if settings.searches:
+        C, strength = 1.0, 1.0
+    common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
+    if loss.labels == "real":
+        if texts is not None:
+            raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
+        _refuse_for_regression(settings)
+        return Task(data, np.asarray(y, np.float64), None, loss, regularizer, **common), None
+    classes = find_classes(y, weights, texts)
+    each = class_weights(classes, settings.class_weight, weights)
+    common |= {"class_weight": each, "multiclass": settings.multiclass}
+    return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
+
+
+def _refuse_for_regression(settings: Settings) -> None:
+    for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
+        if getattr(settings, name) != unset:
+            raise ParameterError(f"{name} has no meaning for a regression; leave it out")
