@@ -68,6 +68,21 @@ class Shard:
         squared = replace(self._flipped, values=self._flipped.values.astype(np.float64) ** 2)
         return np.vstack([squared.scores(h), h.sum(axis=0)])
 
+    # Products for several problems, as `Block` has them.
+
+    def transposed_apart(self, u: list[Floats]) -> Floats:
+        """As `Block.transposed_apart`."""
+        return self.block.transposed_apart(u) if self._flipped is None else self.transposed(np.column_stack(u))
+
+    def curved_apart(self, h: list[Floats], v: Floats, shift: Floats) -> Floats:
+        """As `Block.curved_apart`."""
+        if self._flipped is None:
+            return self.block.curved_apart(h, v, shift)
+        u = self.block.scores(v)
+        u += shift
+        u *= np.column_stack(h)
+        return self.transposed(u)
+
     @cached_property
     def _flipped(self) -> Block | None:
         """The transposed matrix, where a product feature by feature is worth the copy.

@@ -97,7 +97,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             A weight a row: a weight of 2 means the same as having the row twice. May be left out for a data set that
             has its weights inside.
         groups : array-like, default=None
-            A group a row, for a search: rows of a group stay in one fold. None: the queries of a data set that has some.
+            A group a row, for a search: rows of a group stay in one fold. None: the queries of a data set.
 
         Returns
         -------
@@ -304,7 +304,6 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
                 f"{step.seconds:.1f} s\n"
             )
         return self.callback(step) if self.callback is not None else None
-
 
     @staticmethod
     def _told_point(point: PathPoint) -> None:

@@ -81,11 +81,11 @@ class LinearSVR(LinearRegressor):
 
     @property
     def _searches_epsilon(self) -> bool:
-        return isinstance(self.epsilon, str) and self.epsilon == "auto"
+        return self.epsilon == "auto"
 
     def _settings(self) -> dict[str, Any]:
         one_of("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
-        loss = get_loss(self.loss, epsilon=0.0 if self._searches_epsilon else self.epsilon)
+        loss = get_loss(self.loss, epsilon=0.0 if self.epsilon == "auto" else self.epsilon)
         return {"loss": loss, "C": self.C, "regularizer": mixture(self.l1_ratio)}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from beeline._types import AnyArray, Floats
+from beeline._types import Floats
 from beeline.data.arrays import from_arrays, is_array
 from beeline.data.dataset import Dataset
 from beeline.data.frames import from_frame, is_frame

@@ -17,10 +17,10 @@ import numpy as np
 
 from beeline import __version__
 from beeline._types import AnyArray, Floats
-from beeline.exceptions import FormatError, ModelError, SourceError
 from beeline.data.atomic import replacing
-from beeline.model.exporting import unscaled
+from beeline.exceptions import FormatError, ModelError, SourceError
 from beeline.links import Link
+from beeline.model.exporting import unscaled
 from beeline.model.model import Model
 
 __all__ = ["is_liblinear", "read_liblinear", "write_liblinear"]

@@ -103,8 +103,8 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
 
 
 def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    for name in ours:
-        if theirs.get(name) != ours[name]:
+    for name, value in ours.items():
+        if theirs.get(name) != value:
             raise ParameterError(
                 f"{path} is the path of another search, which differs in its {name}; choose another file, or remove it"
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,12 +50,12 @@ def make_folds(
     seed
         Of the random order.
     """
-    if isinstance(how, Integral) and not isinstance(how, bool):
+    if isinstance(how, int | np.integer) and not isinstance(how, bool):
         if not 2 <= how <= len(numbers):
             raise ParameterError(f"folds must lie between 2 and the number of rows, {len(numbers)}, not {how}")
         held = _fold_numbers(numbers, int(how), classes=classes, groups=groups, seed=seed)
         return [_fold(held == k, numbers, classes) for k in range(int(how))]
-    if isinstance(how, Real) and not isinstance(how, bool):
+    if isinstance(how, float | np.floating):
         if not 0 < how < 1:
             raise ParameterError(f"folds must be a whole number of folds or a part of the rows below 1, not {how}")
         return [_fold(_held_out(float(how), numbers, classes, groups, seed), numbers, classes)]

@@ -134,8 +134,8 @@ def select(
     stopping = Stopping(solver, selecting.tol, selecting.max_passes, seed)
     found = _Search(task, selecting, names, link, stopping).run()
     if selecting.compare_cold and found.end in (End.SETTLED, End.LIMIT) and not selecting.search_epsilon:
-        ends = {"C_min": found.curve[0].C, "C_max": found.curve[-1].C, "warm": False, "all_the_way": True}
-        again = replace(selecting, **ends, on_point=None, resume=None)
+        again = replace(selecting, C_min=found.curve[0].C, C_max=found.curve[-1].C, warm=False, all_the_way=True)
+        again = replace(again, on_point=None, resume=None)
         found = replace(found, cold=_Search(task, again, names, link, stopping).run())
     return found
 

@@ -184,8 +184,7 @@ def finite(number: float) -> float | None:
 
 
 def _record(point: PathPoint) -> dict[str, Any]:
-    record = {"C": point.C, "score": finite(point.score), "spread": finite(point.spread)}
+    record: dict[str, Any] = {"C": point.C, "score": finite(point.score), "spread": finite(point.spread)}
     record |= {key: value for key, value in asdict(point).items() if key not in ("C", "fold_weights")}
-    record["fold_scores"] = [finite(score) for score in point.fold_scores]
-    record["stop_ratio"] = finite(point.stop_ratio)
-    return record
+    scores = [finite(score) for score in point.fold_scores]
+    return record | {"fold_scores": scores, "stop_ratio": finite(point.stop_ratio)}

@@ -22,8 +22,8 @@ from beeline.objective import Objective, Point
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Solver, Start, Status, needs_l2
-from beeline.solvers.lockstep import Affine, LockstepNewton
+from beeline.solvers.base import Solver, Start, Status
+from beeline.solvers.lockstep import LockstepNewton
 from beeline.solvers.training import Task, outputs_of, solve_side_by_side
 
 __all__ = ["Runner", "Stopping", "make_runner"]
@@ -142,6 +142,7 @@ class _InLockstep(Runner):
         ratio = max(ratios) if self.begun else np.nan
         self.begun = True
         self.newton.solve()
+        self.unsolved += len(self.newton.unsolved)
         self.passes += self.newton.passes - before
         return ratio
 
@@ -217,9 +218,7 @@ class _SideBySide(Runner):
         self.begun = True
 
 
-def make_runner(
-    task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None
-) -> Runner:
+def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None) -> Runner:
     """The runner for a task whose C is 1."""
     needed = _BYTES_PER_SCORE * task.data.n_rows * len(folds) * _n_outputs(task)
     if needed > (free := available_memory()):

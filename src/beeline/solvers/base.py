@@ -125,8 +125,8 @@ class Result:
 class Start:
     """Where a solver begins: a primal point, and dual variables for a solver that can use them.
 
-    With C inside the strength of Ω, J/C = Ω(w)/C + Σ c_i l_i, both starts of the warm-start paper are copies: w̄ = w (13),
-    and ᾱ = Δα (14), which divided by C is the same a.
+    With C inside the strength of Ω, J/C = Ω(w)/C + Σ c_i l_i, both starts of the warm-start paper are copies: w̄ = w
+    (13), and ᾱ = Δα (14), which divided by C is the same a.
     """
 
     theta: Floats

@@ -141,7 +141,7 @@ class _Descent:
             self.sweeps.measure(self.rows.norms, none, 1 / self.modulus, rho, 0.0)
 
     def _warm(self, start: Floats | Start) -> tuple[Floats, float]:
-        """Dual variables for a start: its own, or minus the slopes of the loss there, rounded as the dual likes best."""
+        """Dual variables for a start: its own, or minus the slopes of the loss, rounded as the dual likes best."""
         o = self.objective
         self.best = o.at(theta_of(start)).with_best_intercept(0.1 * self.tol)
         self.passes += 1

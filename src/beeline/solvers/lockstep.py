@@ -15,7 +15,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.kernels import factor_positive, solve_factored
+from beeline.kernels import dot, factor_positive, solve_factored
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.newton import Newton, search
 
@@ -64,7 +64,7 @@ class Lockstep:
         """Let each point know the gradient of its loss; one pass."""
         o = self.first
         slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
-        (out,) = o.engine.sum(lambda shard, u: (shard.block.transposed_apart(u),), o.shards, slopes)
+        (out,) = o.engine.sum(lambda shard, u: (shard.transposed_apart(u),), o.shards, slopes)
         self.passes += 1
         for point, gradient in zip(points, self._felt(out, which).T, strict=True):
             point.loss_gradient = np.ascontiguousarray(gradient)
@@ -74,7 +74,7 @@ class Lockstep:
         o = self.first
         w, b = self._seen(vectors, which)
         curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
-        (out,) = o.engine.sum(lambda shard, h: (shard.block.curved_apart(h, w, b),), o.shards, curvatures)
+        (out,) = o.engine.sum(lambda shard, h: (shard.curved_apart(h, w, b),), o.shards, curvatures)
         self.passes += 1
         return self._felt(out, which)
 
@@ -159,16 +159,18 @@ class LockstepNewton:
 
     def solve(self) -> None:
         """Minimise, from where the points are."""
-        active = self._unsolved()
+        active = self.unsolved
         for _ in range(self._MOST_ROUNDS):
             if not active:
                 return
             before = {k: _norm(self.points[k].gradient) for k in active}
             moved = self._round(active)
             self.hessians.judge({k: _norm(self.points[k].gradient) / before[k] for k in moved})
-            active = [k for k in self._unsolved() if k in moved]
+            active = [k for k in self.unsolved if k in moved]
 
-    def _unsolved(self) -> list[int]:
+    @property
+    def unsolved(self) -> list[int]:
+        """The problems that (28) does not hold for yet."""
         return [k for k, p in enumerate(self.points) if _norm(p.gradient) > self.limits[k]]
 
     def _round(self, active: list[int]) -> list[int]:
@@ -203,7 +205,7 @@ class LockstepNewton:
         modulus[: o.n_regularized] = o.strength * o.regularizer.l2
         s, p = np.zeros_like(r), z
         rho = first = _dots(r, z)
-        for step in range(steps):
+        for self.hessians.took in range(1, steps + 1):
             q = self.lockstep.curved(points, which, p) + modulus * p
             curvature = _dots(p, q)
             alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
@@ -214,14 +216,13 @@ class LockstepNewton:
             if np.all(rho <= self.hessians.accuracy**2 * first):
                 break
             p = z + np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0) * p
-        self.hessians.took = step + 1
         return s
 
 
 def _step(line: Line) -> Point | None:
     """The full step where it lowers J enough, else what a line search finds; None where nothing lowers J."""
     point = line.point
-    slope = float(np.sum(point.gradient * line.direction))
+    slope = dot(point.gradient, line.direction)
     if not slope < 0:
         return None
     whole = line.move(1.0)
@@ -237,8 +238,8 @@ class _Shared:
     _GOOD = 0.2  # part of the gradient that a step may leave
     accuracy = 0.1
 
-    def __init__(self, lockstep: Lockstep, kinds: Sequence[int]) -> None:
-        self.lockstep, self.kinds = lockstep, kinds
+    def __init__(self, kinds: Sequence[int]) -> None:
+        self.kinds = kinds
         self.grams: dict[int, Floats] = {}
         self.factors: dict[int, tuple[float, Floats]] = {}
         self.stale: set[int] = set(kinds)
@@ -290,8 +291,8 @@ class _Diagonals:
     accuracy = 0.3
     steps = 250
 
-    def __init__(self, lockstep: Lockstep, kinds: Sequence[int]) -> None:
-        self.lockstep, self.kinds, self.took = lockstep, kinds, 0
+    def __init__(self, kinds: Sequence[int]) -> None:
+        self.kinds, self.took = kinds, 0
         self.diagonals: dict[int, Floats] = {}
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
@@ -299,10 +300,14 @@ class _Diagonals:
         o = points[0].objective
         modulus = o.strength * o.regularizer.l2
         for kind in {self.kinds[k] for k in which} if self.took >= self._MANY else ():
-            self.diagonals[kind] = _mean_diagonal([p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind])
+            self.diagonals[kind] = _mean_diagonal(
+                [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
+            )
         none = np.zeros(o.size)
         columns = [self.diagonals.get(self.kinds[k], none) for k in which]
-        self.inverse = 1 / (modulus + 0.01 * np.column_stack(columns)) if self.diagonals else np.full((1, 1), 1 / modulus)
+        self.inverse = (
+            1 / (modulus + 0.01 * np.column_stack(columns)) if self.diagonals else np.full((1, 1), 1 / modulus)
+        )
 
     def solve(self, r: Floats, which: list[int]) -> Floats:
         """M⁻¹r, problem by problem."""
@@ -313,8 +318,8 @@ class _Diagonals:
 
 
 def _make_hessians(lockstep: Lockstep, kinds: Sequence[int]) -> _Shared | _Diagonals:
-    few = Newton.takes_cholesky(lockstep.first)
-    return _Shared(lockstep, kinds) if few and lockstep.affine is None else _Diagonals(lockstep, kinds)
+    kind = _Shared if Newton.takes_cholesky(lockstep.first) else _Diagonals
+    return kind(kinds)
 
 
 def _mean_curvatures(points: list[Point]) -> list[Floats]:
@@ -352,9 +357,10 @@ def _factor(gram: Floats, objective: Objective) -> Floats:
 
 
 def _norm(v: Floats) -> float:
-    return math.sqrt(float(np.sum(v * v)))
+    return math.sqrt(dot(v, v))
 
 
 def _dots(a: Floats, b: Floats) -> Floats:
     """The products of each column of a with that of b."""
-    return np.einsum("jk,jk->k", a, b)
+    products: Floats = np.einsum("jk,jk->k", a, b)
+    return products
