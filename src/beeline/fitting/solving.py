@@ -12,7 +12,7 @@ from beeline.solvers.training import Task, Trained, train
 __all__ = ["solve"]
 
 _SMALL = 10_000  # stored entries, on which a pass takes microseconds
-_EXACT = 1e-11
+_EXACT = 1e-14
 _MOST_PASSES = 1000
 
 
