@@ -20,6 +20,7 @@ using namespace nb::literals;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Factors = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Grid = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::size_t kPanel = 16;  // columns that are finished together
@@ -180,6 +181,44 @@ void turn_gradients(double beta, Vector inverse, Vector r, Output p) {
   });
 }
 
+// Matrices with a column for each of several problems. Rows are cut as vectors are.
+std::size_t rows_of_stretch(std::size_t columns) { return std::max<std::size_t>(1, kStretch / columns); }
+
+template <class Task>
+void each_row_stretch(std::size_t rows, std::size_t columns, Task task) {
+  const std::size_t most = rows_of_stretch(columns);
+  parallel_for((rows + most - 1) / most,
+               [&](std::size_t part) { task(part, part * most, std::min(rows, (part + 1) * most)); });
+}
+
+// y_jk = b_k·y_jk + a_k·x_jk.
+void combine_columns(Vector a, Grid x, Vector b, Matrix y) {
+  nb::gil_scoped_release release;
+  const std::size_t columns = y.shape(1);
+  const double *scale = a.data(), *keep = b.data();
+  each_row_stretch(y.shape(0), columns, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t j = begin; j < end; ++j) {
+      const double* from = x.data() + j * columns;
+      double* into = y.data() + j * columns;
+      for (std::size_t k = 0; k < columns; ++k) into[k] = keep[k] * into[k] + scale[k] * from[k];
+    }
+  });
+}
+
+// out_k = Σ_j x_jk·y_jk.
+void dot_columns(Grid x, Grid y, Output out) {
+  nb::gil_scoped_release release;
+  const std::size_t columns = x.shape(1), most = rows_of_stretch(columns);
+  std::vector<double> sums((x.shape(0) + most - 1) / most * columns, 0.0);
+  each_row_stretch(x.shape(0), columns, [&](std::size_t part, std::size_t begin, std::size_t end) {
+    double* sum = sums.data() + part * columns;
+    for (std::size_t j = begin; j < end; ++j)
+      for (std::size_t k = 0; k < columns; ++k) sum[k] += x.data()[j * columns + k] * y.data()[j * columns + k];
+  });
+  std::fill(out.data(), out.data() + columns, 0.0);
+  for (std::size_t at = 0; at < sums.size(); ++at) out.data()[at % columns] += sums[at];
+}
+
 }  // namespace
 
 void bind_linalg(nb::module_& m) {
@@ -187,6 +226,8 @@ void bind_linalg(nb::module_& m) {
   m.def("add_scaled", &add_scaled, "scale"_a, "a"_a, "out"_a.noconvert());
   m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
   m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());
+  m.def("combine_columns", &combine_columns, "a"_a, "x"_a, "b"_a, "y"_a.noconvert());
+  m.def("dot_columns", &dot_columns, "x"_a, "y"_a, "out"_a.noconvert());
   m.def("blend", &blend, "a"_a.noconvert(), "b"_a, "part"_a);
   m.def("factor_positive", &factor_positive, "a"_a.noconvert());
   m.def("solve_factored", &solve_factored, "factors"_a, "b"_a.noconvert());

@@ -15,7 +15,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.kernels import dot, factor_positive, solve_factored
+from beeline.kernels import combine_columns, dot, dot_columns, factor_positive, solve_factored
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.newton import Newton, search
 
@@ -200,22 +200,22 @@ class LockstepNewton:
         z = self.hessians.solve(r, which)
         if (steps := self.hessians.steps) == 0:
             return z
-        o = points[0].objective
-        modulus = np.zeros((o.size, 1))
-        modulus[: o.n_regularized] = o.strength * o.regularizer.l2
+        o, one = points[0].objective, np.ones(len(which))
+        modulus = o.strength * o.regularizer.l2 * one
         s, p = np.zeros_like(r), z
         rho = first = _dots(r, z)
-        for self.hessians.took in range(1, steps + 1):
-            q = self.lockstep.curved(points, which, p) + modulus * p
+        for self.hessians.took in range(1, steps + 1):  # noqa: B020
+            q = self.lockstep.curved(points, which, p)
+            combine_columns(modulus, p[: o.n_regularized], one, q[: o.n_regularized])
             curvature = _dots(p, q)
             alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
-            s += alpha * p
-            r -= alpha * q
+            combine_columns(alpha, p, one, s)
+            combine_columns(-alpha, q, one, r)
             z = self.hessians.solve(r, which)
             rho, previous = _dots(r, z), rho
             if np.all(rho <= self.hessians.accuracy**2 * first):
                 break
-            p = z + np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0) * p
+            combine_columns(one, z, np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0), p)
         return s
 
 
@@ -362,5 +362,6 @@ def _norm(v: Floats) -> float:
 
 def _dots(a: Floats, b: Floats) -> Floats:
     """The products of each column of a with that of b."""
-    products: Floats = np.einsum("jk,jk->k", a, b)
-    return products
+    out = np.empty(a.shape[1])
+    dot_columns(a, b, out)
+    return out
