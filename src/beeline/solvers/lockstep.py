@@ -21,6 +21,7 @@ from beeline.solvers.newton import Newton, search
 
 __all__ = ["Affine", "Lockstep", "LockstepNewton"]
 
+_NOTHING = 1e-13  # a part of J that its sum over the rows does not show
 _MOST_NUMBERS = 1 << 24  # in a matrix of weights of problems that are solved together
 
 
@@ -226,7 +227,8 @@ def _step(line: Line) -> Point | None:
     if not slope < 0:
         return None
     whole = line.move(1.0)
-    if whole.value <= point.value + 1e-2 * slope:
+    lost_in_rounding = -slope <= _NOTHING * abs(point.value)
+    if lost_in_rounding or whole.value <= point.value + 1e-2 * slope:
         return whole
     t = search(line, slope, flat=0.3)
     return line.move(t) if t else None
