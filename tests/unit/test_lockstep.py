@@ -115,8 +115,9 @@ def test_a_change_of_strength_costs_no_pass():
     before = newton.passes
     ratios = newton.set_strength(0.5)
     assert newton.passes == before
-    gradients = [o.with_strength(0.5).at(p.theta).gradient for o, p in zip(problems(from_arrays(X), y), newton.points)]
-    zero = [o.at().gradient for o in problems(from_arrays(X), y)]
+    every = problems(from_arrays(X), y)
+    gradients = [o.with_strength(0.5).at(p.theta).gradient for o, p in zip(every, newton.points, strict=True)]
+    zero = [o.at().gradient for o in every]
     expected = [np.linalg.norm(g) / np.linalg.norm(z) for g, z in zip(gradients, zero, strict=True)]
     assert_allclose(ratios, expected, rtol=1e-10)
 

@@ -126,7 +126,7 @@ def _held_out(part: float, numbers: Floats, classes: bool, groups: AnyArray | No
 
 def _own_folds(how: Any, numbers: Floats, groups: AnyArray | None, *, classes: bool) -> list[Fold]:  # noqa: ANN401
     n = len(numbers)
-    if hasattr(how, "split"):
+    if hasattr(how, "split") and not isinstance(how, str):
         try:
             pairs = how.split(np.zeros((n, 1)), numbers, groups)
             pairs = list(pairs)
@@ -164,7 +164,7 @@ def _mask(rows: AnyArray, n: int) -> AnyArray:
     if rows.size and (rows.dtype.kind not in "iu" or rows.min() < -n or rows.max() >= n):
         raise ValueError("rows are whole numbers from 0")
     mask = np.zeros(n, bool)
-    mask[rows] = True
+    mask[rows.astype(np.int64)] = True
     return mask
 
 

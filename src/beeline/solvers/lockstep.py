@@ -205,7 +205,7 @@ class LockstepNewton:
         modulus = o.strength * o.regularizer.l2 * one
         s, p = np.zeros_like(r), z
         rho = first = _dots(r, z)
-        for self.hessians.took in range(1, steps + 1):  # noqa: B020
+        for self.hessians.took in range(1, steps + 1):
             q = self.lockstep.curved(points, which, p)
             combine_columns(modulus, p[: o.n_regularized], one, q[: o.n_regularized])
             curvature = _dots(p, q)
@@ -235,9 +235,14 @@ def _step(line: Line) -> Point | None:
 
 
 class _Shared:
-    """One Hessian in Cholesky factors for all problems of a kind, kept for as long as it serves."""
+    """One Hessian in Cholesky factors for all problems of a kind, kept for as long as it serves.
+
+    A step that leaves much of the gradient asks for a Hessian at the present points; if that was one already, for more
+    conjugate gradients with it; and where the problems of a kind are too different for that, for one each.
+    """
 
     _GOOD = 0.2  # part of the gradient that a step may leave
+    _MANY = 8  # steps of conjugate gradients
     accuracy = 0.1
 
     def __init__(self, kinds: Sequence[int]) -> None:
@@ -277,10 +282,13 @@ class _Shared:
         if worst <= self._GOOD:
             return
         slow = {self.kinds[k] for k, part in left.items() if part > self._GOOD}
-        if slow <= self.fresh:
-            self.steps = min(self.steps + 1, 8)
-        else:
+        if not slow <= self.fresh or len(set(self.kinds)) == len(self.kinds):
             self.stale |= slow
+        elif self.steps < self._MANY:
+            self.steps += 1
+        else:
+            self.kinds = range(len(self.kinds))
+            self.stale = set(self.kinds)
 
 
 class _Diagonals:
