@@ -17,6 +17,7 @@ from searches import FACTS, search
 from beeline.exceptions import MissingDependencyError, SourceError
 from beeline.report import selection_page, write_selection_page
 from beeline.report.markup import DARK_COLOURS, number, text
+from beeline.report.selection_tables import decimals
 from beeline.selection import End
 from beeline.selection.plot import COLOURS
 
@@ -166,11 +167,20 @@ NASTY = "<script>alert('x')</script> & \"<b>\" ]]> --> \x1b[31m \u202e"
 
 
 @pytest.mark.parametrize(
-    ("metric", "facts"),
-    [(NASTY, {}), ("x", {NASTY: 1}), ("x", {"data": NASTY}), ("x", {"columns": ["a", NASTY]})],
-    ids=["metric", "name", "value", "list"],
+    "facts",
+    [{NASTY: 1}, {"data": NASTY}, {"columns": ["a", NASTY]}],
+    ids=["name", "value", "list"],
 )
-def test_what_comes_from_data_is_text(metric, facts):
+@needs_no_figure
+def test_what_comes_from_data_is_text(facts):
+    check_that_it_is_text("accuracy", facts)
+
+
+def test_the_name_of_a_metric_is_text_in_the_figure_too():
+    check_that_it_is_text(NASTY, {})
+
+
+def check_that_it_is_text(metric, facts):
     html = selection_page(search(metric=metric), facts)
     found = Page(html)
     assert {tag for tag, _ in found.elements} & {"script", "b"} == set()
@@ -198,8 +208,19 @@ def test_values_are_shown_as_people_write_them(value, shown):
     assert text(value) == shown
 
 
-def test_digits():
-    assert number(1234.5678, 6) == "1,234.57"
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"), [(1234.5678, 6, "1,234.57"), (20750.3, 4, "20,750"), (0.00240812, 3, "0.00241")]
+)
+def test_digits(value, digits, shown):
+    assert number(value, digits) == shown
+
+
+def test_columns_have_their_points_in_line():
+    assert [decimals([31.78, 29.3], 4)(value) for value in (31.78, 29.3, float("nan"))] == ["31.78", "29.30", "–"]
+    assert decimals([30.0, 600.0], 4)(30.0) == "30"
+    assert decimals([0.0], 4)(0.0) == "0"
+    assert decimals([2e10, 0.5], 4)(2e10) == "20,000,000,000"
+    assert decimals([1.5e-12], 5)(1.5e-12) == "1.5e-12"
 
 
 @needs_no_figure
@@ -230,13 +251,18 @@ def test_the_rule_of_one_standard_error_is_explained():
 def test_epsilon_has_a_column_and_a_place_in_the_heading():
     found = Page(selection_page(search(epsilons=(0.1, 0.0), cold=False), {}))
     assert "C = 0.125, ε = 0" in found.text
-    (head,) = [cells for _, cells in found.rows if cells[0] == "C"]
-    assert head[2] == "ε"
-    assert [cells[2] for mark, cells in found.rows if mark == "best"] == ["0"]
+    assert "the best of 40 pairs of C and ε tried" in found.text
+    heads = [i for i, (_, cells) in enumerate(found.rows) if cells[0] == "C"]
+    assert [found.rows[head][1][2] for head in heads] == ["ε", "ε"]
+    first, other = found.rows[heads[0] + 1 : heads[1]], found.rows[heads[1] + 1 :]
+    assert [cells[2] for _, cells in first] == ["0"] * 20
+    assert [cells[2] for _, cells in other] == ["0.1"] * 20
+    assert [cells[0] for mark, cells in found.rows if mark == "best"] == ["0.125 best"]
+    assert "details" in dict(found.elements)
 
 
 def test_a_single_hold_out_has_no_spread():
-    found = search(cold=False)
+    found = search(cold=False, n_points=17)
     curve = tuple(replace(point, fold_scores=(point.score,), fold_weights=(1.0,)) for point in found.curve)
     words = Page(selection_page(replace(found, curve=curve), {})).text
     assert "Its accuracy on the rows held out is 0.84825" in words
@@ -254,8 +280,8 @@ def test_cold_starts_that_ended_early_are_not_compared():
 
 class TestSameBytes:
     def test_in_threads(self, html):
-        with ThreadPoolExecutor(3) as pool:
-            pages = list(pool.map(lambda _: selection_page(search(), FACTS), range(3)))
+        with ThreadPoolExecutor(2) as pool:
+            pages = list(pool.map(lambda _: selection_page(search(), FACTS), range(2)))
         assert set(pages) == {html}
 
     def test_under_other_settings_which_are_left_alone(self, html):

@@ -68,8 +68,7 @@ def test_a_page_that_reaches_out_would_be_noticed(visit, page, tmp_path):
     assert "<title>taken over" not in dom
 
 
-@pytest.mark.parametrize(("width", "height"), [(1100, 1000), (400, 1300)])
-@pytest.mark.parametrize("scheme", [LIGHT, DARK])
+@pytest.mark.parametrize(("width", "height", "scheme"), [(1100, 1000, LIGHT), (400, 1300, DARK)])
 def test_it_is_drawn_on_wide_and_narrow_screens_light_and_dark(visit, page, tmp_path, width, height, scheme):
     visit(page, f"--window-size={width},{height}", f"--screenshot={tmp_path / 'shot.png'}", scheme=scheme)
     picture = np.round(255 * imread(tmp_path / "shot.png")[:, :, :3]).astype(int)

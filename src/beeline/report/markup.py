@@ -84,8 +84,8 @@ def number(value: float, digits: int = 6) -> str:
     """A number with as many digits as people read; a dash for none."""
     if math.isnan(value):
         return "–"
-    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
+    if abs(value) < 1e15 and (value == int(value) or abs(value) >= 10 ** (digits - 1)):
+        return f"{value:,.0f}"
     return f"{value:,.{digits}g}".replace("inf", "∞")
 
 

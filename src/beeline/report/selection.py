@@ -72,7 +72,8 @@ def _reasons(selection: Selection) -> list[str]:
 def _why_this(selection: Selection) -> str:
     best, folds = selection.best, len(selection.best.fold_scores)
     where = "on the rows held out" if folds == 1 else f"on average over {folds} folds"
-    tried = "the only C tried" if len(selection.curve) == 1 else f"the best of {len(selection.curve)} values tried"
+    kind = "values" if best.epsilon is None else "pairs of C and ε"
+    tried = "the only C tried" if len(selection.curve) == 1 else f"the best of {len(selection.curve)} {kind} tried"
     measured = f"Its {selection.metric} {where} is {number(best.score, 5)}"
     if selection.rule == "best" or len(selection.curve) == 1:
         return f"{measured}, {tried}; of equal ones the smallest C is taken."
@@ -90,8 +91,8 @@ def _why_this(selection: Selection) -> str:
 def _beyond(selection: Selection) -> str:
     if selection.end is End.SETTLED:
         return (
-            f": at three values of C in a row the stop ratio was at most {number(selection.stop_tol)}, so larger ones "
-            "would give nearly the same model"
+            f": at three values of C in a row the stop ratio was at most {number(selection.stop_tol, 3)}, so larger "
+            "ones would give nearly the same model"
         )
     return "; larger values were not tried"
 
@@ -113,7 +114,7 @@ def _key_figures(selection: Selection) -> str:
     spread = f" <small>± {number(best.spread, 2)}</small>" if len(best.fold_scores) > 1 else ""
     figures = [
         (selection.metric, f"{score}{spread}"),
-        ("values tried", number(len(selection.curve))),
+        ("values tried" if best.epsilon is None else "pairs tried", number(len(selection.curve))),
         ("seconds", number(selection.seconds, 3)),
         ("passes over the data", number(sum(point.passes for point in selection.curve), 4)),
     ]

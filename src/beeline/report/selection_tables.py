@@ -7,56 +7,67 @@ from collections.abc import Callable, Iterable
 
 from beeline.report.markup import number, table, text
 from beeline.selection import PathPoint, Selection
+from beeline.selection.plot import path_of
 
 __all__ = ["curve_table", "decimals", "starts_table"]
 
+_CAPTION = "In the order of the search; the spread is the standard deviation over the folds."
+
 
 def decimals(values: Iterable[float], significant: int) -> Callable[[float], str]:
-    """How to write the numbers of a column: with as many decimals as the largest needs for its significant digits."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    places = max(0, significant - 1 - math.floor(math.log10(largest))) if largest > 0 else significant
+    """How to write the numbers of a column: with as many decimals as the largest needs for its significant digits.
+
+    Whole numbers need none.
+    """
+    known = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(known, default=0.0)
+    whole = all(value == int(value) for value in known)
+    places = 0 if whole else max(0, significant - 1 - math.floor(math.log10(largest)))
     if largest >= 1e9 or places > 9:
         return lambda value: number(value, significant)
     return lambda value: f"{value:,.{places}f}" if math.isfinite(value) else number(value)
 
 
 def curve_table(selection: Selection) -> str:
-    """Every C with its score, time, passes and stop ratio, the best one marked."""
+    """Every C with its score, time, passes and stop ratio, the best one marked; other ε than the best behind a fold."""
     cold = {(point.C, point.epsilon): point for point in selection.cold.curve} if selection.cold is not None else {}
-    with_epsilon = any(point.epsilon is not None for point in selection.curve)
-    columns = ["C", "log₂ C", *(["ε"] if with_epsilon else [])]
+    chosen = selection.best.epsilon
+    columns = ["C", "log₂ C", *([] if chosen is None else ["ε"])]
     columns += [f"{selection.metric} ± spread", "seconds", *(["seconds, cold"] if cold else []), "passes", "stop ratio"]
-    row = _Rows(selection, with_epsilon, cold)
-    caption = "In the order of the search; the spread is the standard deviation over the folds."
-    return table(caption, columns, [row(point) for point in selection.curve])
+    row = _Rows(selection, cold)
+    shown = table(_CAPTION, columns, [row(point) for point in path_of(selection.curve, chosen)])
+    others = [row(point) for point in selection.curve if point.epsilon != chosen]
+    if not others:
+        return shown
+    summary = f"The same for other values of ε ({number(len(others))} rows)"
+    return f"{shown}\n<details>\n<summary>{summary}</summary>\n{table(_CAPTION, columns, others)}\n</details>"
 
 
 class _Rows:
     """Writes the rows of the curve, all in the same form."""
 
-    def __init__(
-        self, selection: Selection, with_epsilon: bool, cold: dict[tuple[float, float | None], PathPoint]
-    ) -> None:
-        self.best, self.with_epsilon, self.cold = selection.best, with_epsilon, cold
+    def __init__(self, selection: Selection, cold: dict[tuple[float, float | None], PathPoint]) -> None:
+        self.best, self.cold = selection.best, cold
         points = [*selection.curve, *cold.values()]
         self.slowest = max(point.seconds for point in points)
         self.score = decimals([point.score for point in points], 5)
         self.spread = decimals([point.spread for point in points], 2)
         self.seconds = decimals([self.slowest], 4)
+        self.passes = decimals([point.passes for point in points], 4)
 
     def __call__(self, point: PathPoint) -> str:
         opening, mark = "<tr>", ""
         if point is self.best:
             opening, mark = '<tr class="best">', ' <span class="mark">best</span>'
         cells = [f'<th scope="row">{point.C:.6g}{mark}</th>', _cell(f"{math.log2(point.C):.5g}")]
-        if self.with_epsilon:
+        if point.epsilon is not None:
             cells.append(_cell(text(point.epsilon)))
         folds = "folds: " + ", ".join(self.score(score) for score in point.fold_scores)
         cells.append(f'<td title="{text(folds)}">{self._measured(point)}</td>')
         cells.append(self._time(point))
         if self.cold:
             cells.append(self._time(self.cold.get((point.C, point.epsilon))))
-        cells += [_cell(number(point.passes, 4)), _cell(number(point.stop_ratio, 3))]
+        cells += [_cell(self.passes(point.passes)), _cell(number(point.stop_ratio, 3))]
         return f"{opening}{''.join(cells)}</tr>"
 
     def _measured(self, point: PathPoint) -> str:

@@ -163,7 +163,7 @@ def _draw_ratios(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
     if selection.stop_tol > 0:
         axes.axhline(selection.stop_tol, color=COLOURS["muted"], linewidth=1, dashes=(4, 3))
         axes.annotate(
-            f"stop_tol = {selection.stop_tol:.4g}",
+            f"stop_tol = {selection.stop_tol:.3g}",
             (0, selection.stop_tol),
             xycoords=axes.get_yaxis_transform(),
             xytext=(4, 2),
