@@ -54,6 +54,19 @@ def tool():
     return find
 
 
+def find_browser() -> str:
+    found = [path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))]
+    if not found:
+        _missing("browser", "no Chromium is installed (Debian: apt-get install chromium)")
+    return found[0]
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """The path of a Chromium, or skip the test."""
+    return find_browser()
+
+
 @pytest.fixture(scope="session")
 def example_data() -> Path:
     """The folder with the real rows that are shipped."""

@@ -20,7 +20,8 @@ LAYERS = [
     {"model"},
     {"fitting"},
     {"estimators"},
-    {"report", "cli"},
+    {"report"},
+    {"cli"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 EVERYWHERE = {"exceptions", "_types"}

@@ -9,15 +9,22 @@ import pytest
 
 
 @pytest.fixture
-def missing(monkeypatch):
-    def run(required: str):
+def conftest(monkeypatch):
+    """The shared set-up, loaded anew where BEELINE_REQUIRE has a value."""
+
+    def load(required: str):
         monkeypatch.setenv("BEELINE_REQUIRE", required)
         spec = importlib.util.spec_from_file_location("shared_conftest", Path(__file__).parents[1] / "conftest.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return module._missing
+        return module
 
-    return run
+    return load
+
+
+@pytest.fixture
+def missing(conftest):
+    return lambda required: conftest(required)._missing
 
 
 @pytest.mark.parametrize("required", ["", "tools", "tools,other"])
@@ -37,3 +44,14 @@ def test_the_fixtures_use_it(shared_data, tool):
     for find in (shared_data, tool):
         with pytest.raises((pytest.skip.Exception, pytest.fail.Exception), match="no-such-thing"):
             find("no-such-thing")
+
+
+def test_any_chromium_will_do_but_one_there_must_be(conftest, monkeypatch):
+    found = {"google-chrome": "/opt/google-chrome"}
+    monkeypatch.setattr("shutil.which", found.get)
+    assert conftest("browser").find_browser() == "/opt/google-chrome"
+    found.clear()
+    with pytest.raises(pytest.skip.Exception, match="no Chromium is installed"):
+        conftest("tools").find_browser()
+    with pytest.raises(pytest.fail.Exception, match="asks for browser, but no Chromium is installed"):
+        conftest("tools,browser").find_browser()

@@ -1,0 +1,7 @@
+"""Results as pages: one HTML file each, that needs nothing beside it."""
+
+from __future__ import annotations
+
+from beeline.report.selection import selection_page, write_selection_page
+
+__all__ = ["selection_page", "write_selection_page"]

@@ -1,0 +1,103 @@
+"""Figures as SVG inside a page: the same bytes for the same figure, in colours that the page decides."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from beeline.report.markup import printable
+from beeline.selection.plot import load_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["inline_svg"]
+
+# Texts stay texts: they can be read aloud, found and selected, and take the font of the page.
+_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "beeline"}
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_PLACES = {"d", "x", "y", "width", "height", "transform"}  # a hundredth of a point is finer than any screen
+_settings_lock = threading.Lock()
+
+
+def inline_svg(
+    draw: Callable[[], Figure], prefix: str, label: str, colours: Mapping[str, str], hints: Mapping[str, str]
+) -> str:
+    """A figure as an `<svg>` element.
+
+    Parameters
+    ----------
+    draw
+        Makes the figure; called once, with matplotlib's own settings instead of the user's.
+    prefix
+        Begins every id, so that a page can have several figures.
+    label
+        What a screen reader says.
+    colours
+        From the name of a role to the colour, #rrggbb, that the figure has for it. The page says with which colour it
+        is shown, by a CSS variable of that name.
+    hints
+        From the gid of an artist to the text that appears when the pointer rests on it.
+    """
+    root = ElementTree.fromstring(_saved(draw))
+    view = root.get("viewBox", "")
+    root.attrib.clear()
+    root.attrib.update({"viewBox": view, "role": "img", "aria-label": printable(label), "class": prefix})
+    variables = {colour: f"var(--{role})" for role, colour in colours.items()}
+    _clean(root, prefix, variables)
+    for element in root.iter("g"):
+        if hint := hints.get(element.get("id", "").removeprefix(f"{prefix}-")):
+            title = ElementTree.Element("title")
+            title.text = printable(hint)
+            element.insert(0, title)
+            element.set("class", "hint")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _saved(draw: Callable[[], Figure]) -> bytes:
+    mpl, file = load_matplotlib(), io.BytesIO()
+    # Settings exist only for the whole process: two threads must not restore each other's.
+    with _settings_lock, mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        draw().savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
+    return file.getvalue()
+
+
+def _clean(parent: ElementTree.Element, prefix: str, variables: Mapping[str, str]) -> None:
+    """Leave what HTML needs: no namespaces, no style sheet, no size; ids that are the page's own."""
+    parent.tag = _local(parent.tag)
+    parent.text = parent.text and parent.text.strip()
+    parent.tail = None
+    for child in list(parent):
+        if _local(child.tag) in ("metadata", "style"):
+            parent.remove(child)
+        else:
+            _clean(child, prefix, variables)
+    attributes = {_local(name): value for name, value in parent.attrib.items()}
+    parent.attrib.clear()
+    for name, value in attributes.items():
+        parent.set(name, _own(name, value, prefix, variables))
+
+
+def _own(name: str, value: str, prefix: str, variables: Mapping[str, str]) -> str:
+    if name == "id":
+        return f"{prefix}-{value}"
+    if name == "href":
+        return value.replace("#", f"#{prefix}-", 1)
+    if name == "clip-path":
+        return value.replace("url(#", f"url(#{prefix}-", 1)
+    if name == "style":
+        value = re.sub(r"font: ([^;]*?)([\d.]+px) [^;]*", r"font-size: \2; font-weight: \1", value)
+        return re.sub(r"#[0-9a-f]{6}", lambda found: variables.get(found[0], found[0]), value)
+    if name in _PLACES:
+        return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}", " ".join(value.split()))
+    return value
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
