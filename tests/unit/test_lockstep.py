@@ -77,6 +77,18 @@ def test_each_problem_reaches_its_own_optimum(loss, intercept, strength):
             assert_allclose(point.theta, alone.theta, rtol=1e-6, atol=1e-7)
 
 
+def test_a_problem_alone_is_solved_too():
+    X, y = rows()
+    (o,) = problems(from_arrays(X), y, "squared_hinge", n=1)
+    newton = LockstepNewton([o], [0], [1.0], tol=1e-9)
+    newton.hessians.steps = 8
+    for strength in (10.0, 0.01):
+        newton.set_strength(strength)
+        newton.solve()
+    assert newton.unsolved == []
+    assert_allclose(newton.points[0].theta, Newton(tol=1e-13).run(o.with_strength(0.01)).theta, rtol=1e-6, atol=1e-7)
+
+
 def test_a_path_of_strengths_ends_where_a_cold_start_does():
     X, y = rows()
     every = problems(from_arrays(X), y)

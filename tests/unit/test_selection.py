@@ -124,7 +124,7 @@ def test_one_vector_a_fold(cancer):
         ("logistic", {"multiclass": "ovr"}),
         ("hinge", {}),
         ("squared_hinge", {"class_weight": "balanced"}),
-        ("hinge", {"multiclass": "crammer_singer"}),
+        ("hinge", {"multiclass": "crammer_singer", "C_max": 4.0}),
         ("logistic", {"regularizer": "l1"}),
         ("squared_hinge", {"regularizer": "elastic_net"}),
         ("soft_hinge", {"intercept": "regularized"}),

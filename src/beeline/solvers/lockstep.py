@@ -271,7 +271,7 @@ class _Shared:
         """M⁻¹r, problem by problem."""
         out = np.empty_like(r)
         for column, k in enumerate(which):
-            x = np.ascontiguousarray(r[:, column])[None]
+            x = r[:, column].copy()[None]
             solve_factored(self.factors[self.kinds[k]][1][None], x)
             out[:, column] = x[0]
         return out
