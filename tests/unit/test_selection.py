@@ -78,7 +78,7 @@ def test_the_best_is_the_smallest_of_the_best(cancer):
     assert selection.best_score == best
     assert selection.end is End.SETTLED
     assert all(point.stop_ratio <= selection.stop_tol for point in selection.curve[-3:])
-    assert not all(point.stop_ratio <= selection.stop_tol for point in selection.curve[-4:-1])
+    assert [point.settled for point in selection.curve[-4:]] == [False, True, True, True]
 
 
 def test_log_loss_is_least_not_most(cancer):

@@ -160,7 +160,7 @@ class _Search:
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
         self.best: tuple[Floats, Floats] | None = None
-        self.unsolved = 0
+        self.unsolved, self.stop_tol = 0, selecting.tol
 
     def run(self) -> Selection:
         """The whole search."""
@@ -194,15 +194,14 @@ class _Search:
         if done and self.curve[-1].epsilon != epsilon:
             return End.SETTLED  # a resumed search has been through with it
         lowest = self._lowest(task)
-        highest = self.selecting.C_max or (
-            max(_HIGHEST_FOR_EPSILON, highest_C(lowest)) if epsilon is not None else highest_C(lowest)
-        )
+        highest = self.selecting.C_max or max(highest_C(lowest), 0.0 if epsilon is None else _HIGHEST_FOR_EPSILON)
         if done and (end := self._end(done, highest)) is not None:
             return end
         runner = make_runner(task, self.folds, self.stopping, self.rescaling)
         if done and self.saved is not None:
             runner.restore(self.saved.thetas)
         while True:
+            self.stop_tol = min(runner.stop_tols)
             point = self._try(runner, lowest * self.selecting.delta ** len(done), epsilon)
             done.append(point)
             self._keep(point, runner)
@@ -224,10 +223,11 @@ class _Search:
         clock, passes = time.perf_counter(), runner.passes
         if not self.selecting.warm:
             runner.reset()
-        ratio = runner.go(C)
+        ratio, settled = runner.go(C)
         judged = [self._judge(runner, k) for k in range(len(self.folds))]
         scores, weights = zip(*judged, strict=True)
-        return PathPoint(C, scores, weights, time.perf_counter() - clock, runner.passes - passes, ratio, epsilon)
+        spent = time.perf_counter() - clock, runner.passes - passes
+        return PathPoint(C, scores, weights, *spent, ratio, epsilon, settled)
 
     def _judge(self, runner: Runner, k: int) -> tuple[float, float]:
         """(the score of fold k's held-out rows, their total weight)."""
@@ -248,19 +248,10 @@ class _Search:
     def _end(self, done: list[PathPoint], highest: float) -> End | None:
         """Why the path ends here; None where it goes on."""
         last = done[-_SETTLED:]
-        settled = len(last) == _SETTLED and all(point.stop_ratio <= self.stop_tol for point in last)
+        settled = len(last) == _SETTLED and all(point.settled for point in last)
         if settled and self.selecting.warm and not self.selecting.all_the_way:
             return End.SETTLED
         return End.LIMIT if done[-1].C * self.selecting.delta > highest * (1 + 1e-9) else None
-
-    @property
-    def stop_tol(self) -> float:
-        """(24)'s ε: as small as (28)'s, so that the last C values needed no step at all."""
-        task = self.task
-        if task.n_classes is None or not (task.loss.smooth and task.regularizer.smooth) or task.joint_loss is not None:
-            return self.selecting.tol
-        shares = [min(float((o.labels > 0).mean()), float((o.labels < 0).mean())) for o in task.objectives()]
-        return self.selecting.tol * min(shares)
 
     def _result(self, end: End) -> Selection:
         assert self.best is not None

@@ -44,6 +44,8 @@ class PathPoint:
     stop_ratio
         The left side of (24) over ‖∇f(0; C)‖, or the relative change of w for the hinge: of all folds the largest.
         NaN for the first C of a path.
+    settled
+        Whether (24) holds here for every fold and class, each by its own ε.
     """
 
     C: float
@@ -53,6 +55,7 @@ class PathPoint:
     passes: float
     stop_ratio: float
     epsilon: float | None = None
+    settled: bool = False
 
     @property
     def score(self) -> float:
@@ -83,7 +86,7 @@ class Selection:
     end
         Why the search ended.
     stop_tol
-        (24)'s ε: three stop ratios in a row at or below it end the path.
+        (24)'s ε, of all problems the smallest: three values of C in a row where it holds end the path.
     rule
         `best`: the smallest C with the best mean score (W6). `one_se`: the smallest C whose mean score is within one
         standard error of the best.

@@ -65,7 +65,11 @@ class Runner(ABC):
         Passes over the data so far.
     unsolved
         How many problems have met their pass limit so far.
+    stop_tols
+        (24)'s ε for each problem: that of (28), so that the last values of C needed no step at all.
     """
+
+    stop_tols: list[float]
 
     def __init__(self, problems: list[list[Objective]], folds: Sequence[Fold], strength: float) -> None:
         self.problems, self.folds, self.strength = problems, folds, strength
@@ -82,8 +86,18 @@ class Runner(ABC):
         """Where each problem is."""
 
     @abstractmethod
-    def go(self, C: float) -> float:
-        """Solve all problems at C, from where they are; returns the stop ratio, NaN at the first C."""
+    def go(self, C: float) -> tuple[float, bool]:
+        """Solve all problems at C, from where they are.
+
+        Returns
+        -------
+        tuple
+            The largest stop ratio (NaN at the first C), and whether each is at most its ε.
+        """
+
+    def _settled(self, ratios: Sequence[float]) -> tuple[float, bool]:
+        settled = all(ratio <= tol for ratio, tol in zip(ratios, self.stop_tols, strict=True))
+        return max(ratios), settled
 
     @abstractmethod
     def restore(self, thetas: Sequence[Floats]) -> None:
@@ -125,26 +139,27 @@ class _InLockstep(Runner):
         self.kinds = [kind for _ in folds for kind in range(len(whole))]
         self.affine = rescaling.affine(folds, len(whole)) if rescaling else None
         self.stopping = stopping
+        self.shares = [_smaller_class(o) for o in self.flat]
+        self.stop_tols = [stopping.tol * share for share in self.shares]
         self.reset()
 
     def reset(self) -> None:
-        shares = [_smaller_class(o) for o in self.flat]
-        self.newton = LockstepNewton(self.flat, self.kinds, shares, self.stopping.tol, self.affine)
+        self.newton = LockstepNewton(self.flat, self.kinds, self.shares, self.stopping.tol, self.affine)
         self.begun = False
 
     @property
     def points(self) -> list[Point]:
         return self.newton.points
 
-    def go(self, C: float) -> float:
+    def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
         ratios = self.newton.set_strength(self.strength / C)
-        ratio = max(ratios) if self.begun else np.nan
+        verdict = self._settled(ratios) if self.begun else (np.nan, False)
         self.begun = True
         self.newton.solve()
         self.unsolved += len(self.newton.unsolved)
         self.passes += self.newton.passes - before
-        return ratio
+        return verdict
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         self.reset()
@@ -156,14 +171,15 @@ class _SideBySide(Runner):
     """Whatever a solver can train: folds on threads, each from its last point."""
 
     def __init__(self, task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None) -> None:
-        problems = [self._of(task, fold, k, rescaling) for k, fold in enumerate(folds)]
+        problems = [self._of(task, fold, rescaling) for fold in folds]
         super().__init__(problems, folds, task.strength)
         self.by_gradient = self.flat[0].loss.smooth and self.flat[0].regularizer.smooth
         self.solvers = self._solvers(stopping)
+        self.stop_tols = [stopping.tol for _ in self.flat]
         self.reset()
 
     @staticmethod
-    def _of(task: Task, fold: Fold, k: int, rescaling: Rescaling | None) -> list[Objective]:
+    def _of(task: Task, fold: Fold, rescaling: Rescaling | None) -> list[Objective]:
         data: Dataset = rescaling.dataset(fold) if rescaling else task.data
         return [o.with_costs(np.where(fold.train, o.costs, 0.0)) for o in replace(task, data=data).objectives()]
 
@@ -180,7 +196,6 @@ class _SideBySide(Runner):
         self._points = [o.at() for o in self.flat]
         self.starts: list[Start | None] = [None for _ in self.flat]
         self.begun = False
-        self.at_zero = 0.0
         if self.by_gradient:
             self.norms_at_zero = [_norm(point.loss_gradient) for point in self._points]
 
@@ -188,10 +203,10 @@ class _SideBySide(Runner):
     def points(self) -> list[Point]:
         return self._points
 
-    def go(self, C: float) -> float:
+    def go(self, C: float) -> tuple[float, bool]:
         before = self._points
         objectives = [o.with_strength(self.strength / C) for o in self.flat]
-        ratio = self._gradient_ratio(self.strength / C) if self.by_gradient else np.nan
+        ratios = self._gradient_ratios(self.strength / C) if self.by_gradient else []
         results = solve_side_by_side(self.solvers, objectives, self.starts)
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
@@ -201,15 +216,15 @@ class _SideBySide(Runner):
         self._points = [o.at(result.theta) for o, result in zip(objectives, results, strict=True)]
         self.passes += len(results)
         if not self.by_gradient:
-            ratio = max(_change(*pair) for pair in zip(before, self._points, strict=True))
+            ratios = [_change(*pair) for pair in zip(before, self._points, strict=True)]
         begun, self.begun = self.begun, True
-        return ratio if begun else np.nan
+        return self._settled(ratios) if begun else (np.nan, False)
 
-    def _gradient_ratio(self, strength: float) -> float:
+    def _gradient_ratios(self, strength: float) -> list[float]:
         """(24): the gradient of the next objective where this one ended; one pass for each problem."""
         norms = [_norm(point.with_strength(strength).gradient) for point in self._points]
         self.passes += len(norms)
-        return max(norm / zero if zero else 0.0 for norm, zero in zip(norms, self.norms_at_zero, strict=True))
+        return [norm / zero if zero else 0.0 for norm, zero in zip(norms, self.norms_at_zero, strict=True)]
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         self.reset()
