@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, get_args
@@ -136,7 +137,8 @@ def select(
     if selecting.compare_cold and found.end in (End.SETTLED, End.LIMIT) and not selecting.search_epsilon:
         again = replace(selecting, C_min=found.curve[0].C, C_max=found.curve[-1].C, warm=False, all_the_way=True)
         again = replace(again, on_point=None, resume=None)
-        found = replace(found, cold=_Search(task, again, names, link, stopping).run())
+        with suppress(KeyboardInterrupt):  # before the first C of it: what was found from warm starts is kept
+            found = replace(found, cold=_Search(task, again, names, link, stopping).run())
     return found
 
 

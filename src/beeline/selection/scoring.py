@@ -138,11 +138,19 @@ def _scorer(metric: str | Callable[..., float]) -> Metric:
             raise ParameterError(
                 f"there is no metric {metric!r}; there are {', '.join(METRICS)} and the scorers of scikit-learn"
             ) from None
-    elif callable(metric):
-        scorer, name = metric, getattr(metric, "__name__", None) or repr(metric)
-    else:
+        return Metric(name, True, lambda rows: _scored_by_name(name, scorer, rows))
+    if not callable(metric):
         raise ParameterError(f"metric must be a name or a scorer, not {metric!r}")
-    return Metric(name, True, lambda rows: _scored(scorer, rows))
+    return Metric(getattr(metric, "__name__", None) or repr(metric), True, lambda rows: _scored(metric, rows))
+
+
+def _scored_by_name(name: str, scorer: Callable[..., float], rows: HeldOut) -> float:
+    """What a scorer of scikit-learn's own says; what it cannot judge is the wrong name for this task."""
+    try:
+        return _scored(scorer, rows)
+    except (AttributeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ParameterError(f"the metric {name!r} does not fit this task: {reason}") from None
 
 
 def _scored(scorer: Callable[..., float], rows: HeldOut) -> float:
