@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from beeline.fitting.tasks import link_of, make_task
 from beeline.model import Model, Report
 from beeline.selection import Selection
 from beeline.selection.folds import spread_evenly
+from beeline.selection.result import finite
 from beeline.solvers.base import Callback, Result, Status
 from beeline.solvers.training import Task, Trained, train
 
@@ -45,7 +47,7 @@ def fit(
     *,
     sample_weight: Floats | None = None,
     callback: Callback | None = None,
-    start: Model | None = None,
+    start: Model | Selection | None = None,
     feature_names: list[str] | None = None,
 ) -> Fitted:
     """Train a model.
@@ -63,7 +65,7 @@ def fit(
     callback
         Is called after every iteration; returning True stops the training.
     start
-        An earlier model of the same shape to begin from.
+        An earlier model of the same shape to begin from; or a search for C that was made before, whose C is taken.
     feature_names
         One name a feature; None: those of the data, if it has any.
 
@@ -75,10 +77,11 @@ def fit(
     clock = time.perf_counter()
     task, classes = make_task(data, settings, y, sample_weight)
     del y  # the task has its own; nobody else may need them any more
-    begin = None if start is None else Trained(start.weights, start.intercepts, [])
-    selection = None
-    if settings.searches:
+    selection = start if isinstance(start, Selection) else None
+    begin = Trained(start.weights, start.intercepts, []) if isinstance(start, Model) else None
+    if selection is None and settings.searches:
         selection = search(task, classes, settings)
+    if selection is not None:
         task, settings, begin = chosen(task, settings, selection)
     trained = solve(task, settings, callback, begin)
     model = Model(
@@ -90,7 +93,7 @@ def fit(
         link=(link := link_of(task)),
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
-        settings=settings.to_json() | ({} if classes is None else {"multiclass": task.form}),
+        settings=_recorded(settings, task, selection),
         version=__version__,
     )
     if settings.probability and classes is not None and link == "none":
@@ -98,6 +101,23 @@ def fit(
         model = replace(model, link="platt", platt=platt)
     report = _report(trained, data.n_rows, time.perf_counter() - clock)
     return Fitted(replace(model, report=report), trained.results, selection)
+
+
+def _recorded(settings: Settings, task: Task, selection: Selection | None) -> dict[str, Any]:
+    """The settings for the model's file, and how C was found where it was searched for."""
+    record = settings.to_json()
+    if task.n_classes is not None:
+        record["multiclass"] = task.form
+    if selection is not None:
+        record["selection"] = {
+            "metric": selection.metric,
+            "score": finite(selection.best_score),
+            "folds": len(selection.best.fold_scores),
+            "candidates": len(selection.curve),
+            "rule": selection.rule,
+            "end": selection.end.name.lower(),
+        }
+    return record
 
 
 def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model) -> Floats:
