@@ -20,7 +20,6 @@ def convert(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", hidden=True)],
     store: Annotated[str, typer.Argument(metavar="STORE", hidden=True)],
     *,
-    reading: dict[str, Any],
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to use for data, such as 512M or 4G.")] = "512M",
     like: Annotated[
         str | None,
@@ -35,6 +34,7 @@ def convert(
     threads: Threads = None,
     json: Json = False,
     debug: Debug = False,
+    reading: dict[str, Any],
 ) -> None:
     """Convert data of any size to a store, in bounded memory.
 

@@ -25,10 +25,10 @@ def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
     sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
     *,
-    reading: dict[str, Any],
     threads: Threads = None,
     json: Json = False,
     debug: Debug = False,
+    reading: dict[str, Any],
 ) -> None:
     """Compare a model's predictions with labels.
 

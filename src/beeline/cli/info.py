@@ -25,13 +25,13 @@ _MEMORY = 256 << 20
 def info(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", hidden=True)],
     *,
-    reading: dict[str, Any],
     features: Annotated[
         bool, typer.Option("--features", help="List the range and mean of every feature; looks at all rows.")
     ] = False,
     threads: Threads = None,
     json: Json = False,
     debug: Debug = False,
+    reading: dict[str, Any],
 ) -> None:
     """Show what a store or a source holds.
 

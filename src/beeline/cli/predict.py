@@ -30,7 +30,6 @@ def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
     sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
     *,
-    reading: dict[str, Any],
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output.")
     ] = None,
@@ -42,6 +41,7 @@ def predict(
     ] = False,
     threads: Threads = None,
     debug: Debug = False,
+    reading: dict[str, Any],
 ) -> None:
     """Predict the class or the value of every row.
 

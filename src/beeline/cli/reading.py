@@ -6,11 +6,11 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from functools import wraps
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
+from beeline.cli.groups import with_parameters
 from beeline.data.options import ReadOptions
 
 __all__ = ["spellings", "with_read_options"]
@@ -46,24 +46,18 @@ _PANELS = {
 # Options of single commands, as Python calls them.
 _OWN = ["memory", "overwrite", "shuffle", "seed", "loss", "C", "regularizer", "l1_ratio", "epsilon", "intercept"]
 _OWN += ["multiclass", "class_weight", "probability", "solver", "tol", "max_passes", "precision"]
+_OWN += ["folds", "metric", "rule", "C_min", "C_max", "cold", "resume", "report"]
 _NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store
 
 
 def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `ReadOptions`; it gets those that were used as the dictionary `reading`."""
     names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
+    return with_parameters("reading", _parameters(names), _several_as_tuples)(command)
 
-    @wraps(command)
-    def with_options(**given: Any) -> None:  # noqa: ANN401
-        reading = {name: given.pop(name) for name in names}
-        reading = {name: tuple(v) if isinstance(v, list) else v for name, v in reading.items()}
-        command(**given, reading=reading)
 
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "reading"]
-    parameters = [*own, *_parameters(names)]
-    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {p.name: p.annotation for p in parameters}
-    return with_options
+def _several_as_tuples(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
 
 def spellings() -> dict[str, str]:
