@@ -13,7 +13,7 @@ import pytest
 
 from beeline import LogisticRegression, Model
 from beeline import read as read_rows
-from beeline.cli import train as command
+from beeline.cli import training_options as command
 from beeline.data import libsvm_dialect
 from beeline.data.libsvm import LibsvmReader
 from beeline.losses import LOSSES

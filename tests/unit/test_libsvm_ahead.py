@@ -95,7 +95,13 @@ def test_several_files_are_read_without_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", ["train -o {old} {text}", "train {text} -o {old} --C 2", "train --loss hinge {text}"]
+    "arguments",
+    [
+        "train -o {old} {text}",
+        "train {text} -o {old} --C 2",
+        "train --loss hinge {text}",
+        "select --resume {old} {text}",
+    ],
 )
 def test_the_command_finds_its_file(tmp_path, arguments):
     text, old = write(tmp_path / "a.svm"), write(tmp_path / "old.svm", n=10)

@@ -14,6 +14,7 @@ from beeline.cli.help import Command, Group, paragraphs
 from beeline.cli.info import info
 from beeline.cli.inspect import inspect
 from beeline.cli.predict import predict
+from beeline.cli.select import select
 from beeline.cli.train import train
 
 __all__ = ["app"]
@@ -28,7 +29,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (convert, info, train, predict, evaluate, inspect, export):
+for command in (convert, info, select, train, predict, evaluate, inspect, export):
     app.command(cls=Command, help=paragraphs(command.__doc__))(command)
 
 

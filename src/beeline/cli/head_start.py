@@ -7,18 +7,23 @@ from dataclasses import replace
 
 __all__ = ["begin_reading"]
 
-_TARGETS = ("-o", "--output")
+_COMMANDS = ("train", "select")
+_NOT_DATA = ("-o", "--output", "--resume", "--report")
 _WAITS = ("-h", "--help", "--memory")
 
 
 def begin_reading(arguments: list[str]) -> None:
-    """Begin to parse the LIBSVM text that `train` is likely to read.
+    """Begin to parse the LIBSVM text that `train` or `select` is likely to read.
 
     A guess from the bare arguments: right nearly always, and without consequences where it is wrong. What is wrong with
     the file is for the command itself to find and say.
     """
     # Under a limit of memory, what is read and where it is kept is for the command to decide.
-    if arguments[:1] != ["train"] or any(argument.partition("=")[0] in _WAITS for argument in arguments):
+    if (
+        not arguments
+        or arguments[0] not in _COMMANDS
+        or any(argument.partition("=")[0] in _WAITS for argument in arguments)
+    ):
         return
     from beeline.data.files import detect_format, find_files
     from beeline.data.libsvm_ahead import start_ahead
@@ -40,8 +45,8 @@ def begin_reading(arguments: list[str]) -> None:
 
 
 def _first_file(arguments: list[str]) -> str | None:
-    """The first argument that names a file and not where to write."""
+    """The first argument that names a file of data, and not one to write."""
     for before, argument in zip(["", *arguments], arguments, strict=False):
-        if before not in _TARGETS and not argument.startswith("-") and os.path.isfile(argument):  # noqa: PTH113
+        if before not in _NOT_DATA and not argument.startswith("-") and os.path.isfile(argument):  # noqa: PTH113
             return argument
     return None

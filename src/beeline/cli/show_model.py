@@ -21,8 +21,8 @@ _MOST_IN_TABLE = 12  # classes, beyond which a confusion table does not fit a sc
 _BAR = 16
 
 
-def show_trained(facts: Facts) -> None:
-    """Print what a training gave, in two or three lines."""
+def show_trained(facts: Facts, *, with_search: bool = True) -> None:
+    """Print what a training gave, in two or three lines; with one about the search for C, where there was one."""
     report = facts["report"]
     parts = [_loss(facts), *([] if facts["classes"] is None else [_classes(facts)])]
     parts += [count(facts["features"], "feature"), count(report["n_rows"], "row"), size(facts["bytes"])]
@@ -31,6 +31,8 @@ def show_trained(facts: Facts) -> None:
         f"{styled(printable(facts['path']), '1', sys.stdout)}: {', '.join(parts)}",
         f"{report['solver']}: {printable(report['sentence'])}, in {report['seconds']:.2f} s",
     ]
+    if with_search and (found := facts["settings"].get("selection")):
+        lines.append(f"C = {number(facts['settings']['C'])} was found by {printable(_found(found))}")
     if facts.get("loss_chosen_because"):
         lines.append(styled(f"the loss was chosen because {printable(facts['loss_chosen_because'])}", "2", sys.stdout))
     sys.stdout.write("".join(f"{line}\n" for line in lines))
@@ -78,7 +80,10 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts["scaling"] is not None:
         yield "scaling", facts["scaling"]
     if facts["settings"]:
-        yield "settings", ", ".join(f"{name} {plain(str(value))}" for name, value in facts["settings"].items())
+        said = {name: value for name, value in facts["settings"].items() if name != "selection"}
+        yield "settings", ", ".join(f"{name} {plain(str(value))}" for name, value in said.items())
+    if found := facts["settings"].get("selection"):
+        yield f"{'C' if 'C' in facts['settings'] else 'alpha'} found by", plain(_found(found))
     if facts["report"] is not None:
         report = facts["report"]
         yield "training", f"{report['solver']}: {plain(report['sentence'])}"
@@ -88,6 +93,18 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         )
     if facts["format"] == "beeline":
         yield "made by", f"beeline {plain(facts['beeline'])}"
+
+
+def _found(selection: Facts) -> str:
+    """How C was found."""
+    folds = selection["folds"]
+    score = "without a score" if selection["score"] is None else f"{selection['score']:.5g}"
+    where = f"on {folds} folds" if folds > 1 else "on rows held out once"
+    tried = f"the best of {count(selection['candidates'], 'value')}"
+    if selection["rule"] == "one_se":
+        tried = f"the smallest within a standard error of {tried}"
+    ended = ", where it was interrupted" if selection["end"] == "interrupted" else ""
+    return f"{selection['metric']} {score} {where}, {tried}{ended}"
 
 
 def _loss(facts: Facts) -> str:

@@ -1,0 +1,105 @@
+"""From what `train` and `select` were told to rows, settings and a model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from beeline.cli.errors import print_line
+from beeline.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from beeline._types import AnyArray
+    from beeline.cli.training_options import TrainingOptions
+    from beeline.data.dataset import Dataset
+    from beeline.fitting import Settings
+    from beeline.model import Model
+    from beeline.selection import Selection
+
+__all__ = ["Prepared", "fitted", "prepare", "warnings_as_lines"]
+
+_ROUGH = 1e-6  # the tolerance down to which the digits that float32 keeps are enough
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows, and how to learn from them.
+
+    Attributes
+    ----------
+    data, settings
+        The rows, and the settings with what depends on the rows.
+    why
+        Why the loss was chosen; None where it was given.
+    """
+
+    data: Dataset
+    settings: Settings
+    why: str | None
+
+
+@contextmanager
+def prepare(
+    sources: list[str], reading: dict[str, Any], options: TrainingOptions, settings: Settings, beside: Path
+) -> Iterator[Prepared]:
+    """Read the rows, and complete the settings by what is known then.
+
+    Parameters
+    ----------
+    sources, reading
+        A store, or a source and the options to read it by.
+    options, settings
+        What the user said, and what follows from it before the data are known.
+    beside
+        Rows that do not fit in memory are kept beside this file until the end.
+    """
+    from beeline.cli.choosing import choose_loss, parse_class_weights
+    from beeline.cli.rows import rows_to_learn
+
+    narrow, why = settings.tol >= _ROUGH, None
+    with ExitStack() as stack:
+        with progress_bar() as progress:
+            rows = rows_to_learn(sources, reading, options.budget, beside, progress, narrow=narrow)
+            data = stack.enter_context(rows)
+        if options.named_loss is None:
+            name, why = choose_loss(data)
+            settings = replace(settings, loss=name)
+        settings = replace(settings, class_weight=parse_class_weights(options.class_weight or [], data))
+        yield Prepared(data, settings, why)
+
+
+def fitted(prepared: Prepared, selection: Selection | None = None) -> Model:
+    """The model, with the C that a search found where there was one."""
+    from beeline.cli.training_line import training_line
+    from beeline.fitting import fit
+
+    # A search has read the labels before; without one they are needed only this once.
+    data = prepared.data
+    labels = _labels_to_use_up(data) if selection is None else None
+    with warnings_as_lines(), training_line() as callback:
+        return fit(data, prepared.settings, labels, callback=callback, start=selection).model
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """What a solver warns of becomes one line on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        print_line("warning", sentence, color="33")
+
+
+def _labels_to_use_up(data: Dataset) -> AnyArray | None:
+    """The labels of rows in memory, which are then nowhere else; None: those of the data."""
+    from beeline.data.dataset import ArrayDataset
+    from beeline.data.labels import LabelSets
+
+    texts = data.recipe is not None and data.recipe.label_categories is not None
+    if texts or not isinstance(data, ArrayDataset) or data.labels is None or isinstance(data.labels, LabelSets):
+        return None
+    return data.give_labels()  # type: ignore[return-value]

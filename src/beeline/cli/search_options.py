@@ -1,0 +1,90 @@
+"""The options that say how C is searched for: shared by `train --C auto` and `select`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from beeline.cli.targets import check_targets, checked_file, checked_page
+from beeline.cli.training_options import panel_option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from beeline.selection import Selecting
+
+__all__ = ["SearchOptions", "search_option"]
+
+search_option = partial(panel_option, panel="Search for C")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """What was said of the search. None: not given, which `train` with a C of its own insists on."""
+
+    folds: Annotated[
+        str | None,
+        search_option(
+            "Folds to hold out one after the other, or the part of the rows, below 1, to hold out once; "
+            "5 folds when not given.",
+            "N",
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        search_option(
+            "What is measured on held-out rows: accuracy, f1, auc, log_loss, rmse, mae, r2, or a scorer of "
+            "scikit-learn. When not given, log_loss where there are probabilities, accuracy for other classifiers, "
+            "rmse for numbers.",
+            "NAME",
+        ),
+    ] = None
+    resume: Annotated[
+        str | None,
+        search_option("Keep the path of C in this file, and go on from it where it is there already.", "FILE"),
+    ] = None
+    report: Annotated[
+        str | None,
+        search_option("Write a page that shows the search: one HTML file, with nothing beside it.", "PAGE"),
+    ] = None
+
+    def selecting(self, **more: Any) -> Selecting:  # noqa: ANN401
+        """These options as the library takes them, with more of them."""
+        from beeline.selection import Selecting
+        from beeline.selection.scoring import METRICS, get_metric
+
+        if self.metric is not None and self.metric not in METRICS:
+            get_metric(self.metric, None, "none")  # whether there is such a scorer, before the data are read
+        folds = 5 if self.folds is None else _parse_folds(self.folds)
+        return Selecting(folds=folds, metric=self.metric, resume=self.resume, **more)
+
+    def checked_files(self, sources: list[str], output: str | None) -> Path | None:
+        """The page to write, if any, after a look at the files of the search: before it, not after."""
+        check_targets(sources, output, self.resume, self.report)
+        if self.resume is not None:
+            checked_file(self.resume)
+        return None if self.report is None else checked_page(self.report)
+
+    def refuse_without_search(self) -> None:
+        """Refuse options that have no meaning where C is given."""
+        from beeline.exceptions import ParameterError
+
+        for field in fields(self):
+            if getattr(self, field.name) is not None:
+                raise ParameterError(f"{field.name} has no meaning without C=auto; leave it out")
+
+
+def _parse_folds(text: str) -> float:
+    """A whole number from 2, or a part of the rows."""
+    from beeline.exceptions import ParameterError
+
+    try:
+        value = int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        value = 0
+    if not (value >= 2 if isinstance(value, int) else 0 < value < 1):
+        raise ParameterError(
+            f"folds must be a whole number from 2, or a part of the rows below 1 such as 0.2, not {text!r}"
+        )
+    return value

@@ -1,0 +1,82 @@
+"""The search for C as the commands run it: watched on a terminal, and kept when it is interrupted."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from beeline.cli.drawing import number
+from beeline.cli.errors import print_line
+from beeline.cli.learning import warnings_as_lines
+from beeline.cli.search_table import power_of_two, watched_search
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from beeline.cli.learning import Prepared
+    from beeline.selection import Selection
+
+__all__ = ["leave_interrupted", "search_for_C", "was_interrupted"]
+
+
+def search_for_C(prepared: Prepared, sources: list[str], page: Path | None, *, to_train: bool) -> Selection:  # noqa: N802
+    """The search that the settings ask for, as a table that grows where somebody watches.
+
+    Parameters
+    ----------
+    prepared, sources
+        The rows and the settings, and where the rows came from.
+    page
+        A page to write about the search.
+    to_train
+        Whether a model is trained with what is found, also after Ctrl-C.
+    """
+    selection = _searched(prepared)
+    if page is not None:
+        from beeline.report import write_selection_page
+
+        write_selection_page(page, selection, _facts(prepared, sources))
+    if to_train and was_interrupted(selection, cold=prepared.settings.selecting.compare_cold):
+        best = power_of_two(selection.best_C)
+        print_line("interrupted", f"training with the best C so far, {best}; Ctrl-C again ends that too", color="33")
+    return selection
+
+
+def was_interrupted(selection: Selection, *, cold: bool = False) -> bool:
+    """Whether Ctrl-C ended it, or the cold starts where they were asked for."""
+    from beeline.selection import End
+
+    if selection.end is End.INTERRUPTED or not cold:
+        return selection.end is End.INTERRUPTED
+    return selection.cold is None or selection.cold.end is End.INTERRUPTED
+
+
+def leave_interrupted(message: str) -> NoReturn:
+    """Say what is left after Ctrl-C, and leave with the exit code that shells expect."""
+    print_line("interrupted", message, color="33")
+    raise SystemExit(128 + signal.SIGINT)
+
+
+def _searched(prepared: Prepared) -> Selection:
+    from beeline.fitting.searching import search
+    from beeline.fitting.tasks import link_of, make_task
+    from beeline.selection.scoring import get_metric
+
+    settings = prepared.settings
+    task, classes = make_task(prepared.data, settings, None, None)
+    metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task))
+    with warnings_as_lines(), watched_search(metric, settings.selecting.rule) as on_point:
+        watched = replace(settings, selecting=replace(settings.selecting, on_point=on_point))
+        return search(task, classes, watched)
+
+
+def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
+    """What the search was about, for its page."""
+    data, settings = prepared.data, prepared.settings
+    folds: Any = settings.selecting.folds
+    facts: dict[str, Any] = {"data": ", ".join(sources), "rows": f"{data.n_rows:,}", "features": f"{data.n_features:,}"}
+    facts |= {"loss": settings.the_loss.name, "regularizer": settings.the_regularizer.name}
+    facts |= {"intercept": settings.intercept, "multiclass": settings.multiclass}
+    facts |= {"folds": folds if isinstance(folds, int) else f"{number(100 * folds)} % of the rows, held out once"}
+    return facts | {"rule": settings.selecting.rule, "solver": settings.solver, "seed": settings.seed}

@@ -1,0 +1,131 @@
+"""`beeline select`: the C that data ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.errors import one_line_errors
+from beeline.cli.groups import with_group
+from beeline.cli.reading import with_read_options
+from beeline.cli.search_options import SearchOptions, search_option
+from beeline.cli.training_options import TrainingOptions
+
+if TYPE_CHECKING:
+    from beeline.cli.facts import Facts
+    from beeline.cli.learning import Prepared
+    from beeline.selection import Selection
+
+__all__ = ["select"]
+
+RuleName = Literal["best", "one_se"]
+
+# What `train` has no need of once C is known.
+_OF_THE_SEARCH = {"folds", "metric", "resume", "report", "rule", "C_min", "C_max", "tol", "cold", "json", "debug"}
+
+
+@with_read_options
+@with_group("searching", SearchOptions)
+@with_group("training", TrainingOptions)
+def select(
+    context: typer.Context,
+    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    *,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Train on all rows with the C found; the file to write."),
+    ] = None,
+    searching: SearchOptions,
+    rule: Annotated[
+        RuleName,
+        search_option(
+            "Which C is taken: the best, or the smallest within one standard error of it.", "RULE", choices=RuleName
+        ),
+    ] = "best",
+    C_min: Annotated[
+        float | None, search_option("The first C; when not given, one that is too small for any data.", "C", "--C-min")
+    ] = None,
+    C_max: Annotated[
+        float | None,
+        search_option("The last C, unless the weights settle before; far beyond most when not given.", "C", "--C-max"),
+    ] = None,
+    tol: Annotated[
+        float, search_option("How exactly folds are solved, and when the weights count as settled.", "PART")
+    ] = 1e-2,
+    cold: Annotated[
+        bool, search_option("Afterwards, try the same values from cold starts, to compare the time.", None, "--cold")
+    ] = False,
+    training: TrainingOptions,
+    threads: Threads = None,
+    json: Json = False,
+    debug: Debug = False,
+    reading: dict[str, Any],
+) -> None:
+    """Search for the best C by cross-validation, each value from where the last one ended.
+
+    DATA is a store, or whatever can be converted to one. C doubles until the weights no longer change. Ctrl-C ends the
+    search, tells the best C so far and, with -o, trains with it; the exit code is 130 then.
+
+    Example: beeline select train.csv.gz --label income --scale standard -o income.model
+    """
+    with one_line_errors(debug):
+        use_threads(threads)
+        from beeline.cli.learning import fitted, prepare
+        from beeline.cli.model_facts import model_facts
+        from beeline.cli.searching import leave_interrupted, search_for_C, was_interrupted
+        from beeline.cli.show_model import show_trained
+        from beeline.cli.show_search import show_search
+        from beeline.cli.targets import checked_model
+        from beeline.exceptions import ParameterError
+        from beeline.fitting import Settings
+
+        if cold and training.searches_epsilon:
+            raise ParameterError("cold has no meaning with epsilon=auto; leave it out")
+        limits = {"rule": rule, "C_min": C_min, "C_max": C_max, "tol": tol, "compare_cold": cold}
+        limits |= {"max_passes": training.max_passes, "search_epsilon": training.searches_epsilon}
+        settings = Settings(C="auto", selecting=searching.selecting(**limits), **training.to_settings())
+        target = None if output is None else checked_model(output)
+        page = searching.checked_files(sources, output)
+        model, beside = None, target or Path(searching.resume or "beeline.select")
+        with prepare(sources, reading, training, settings, beside) as prepared:
+            selection = search_for_C(prepared, sources, page, to_train=target is not None)
+            if target is not None:
+                model = fitted(prepared, selection)
+                model.save(target)
+        facts = None if model is None else model_facts(model, str(output))
+        if json:
+            print_json(_record(selection, facts, prepared))
+        else:
+            show_search(selection, prepared.why, _following(context, selection) if model is None else None)
+            if facts is not None:
+                show_trained(facts, with_search=False)
+        if was_interrupted(selection, cold=cold) or (facts is not None and facts["report"]["status"] == "interrupted"):
+            leave_interrupted(_left(selection, output, searching.resume))
+
+
+def _record(selection: Selection, model: Facts | None, prepared: Prepared) -> Facts:
+    """All that there is to say, as plain JSON."""
+    record = selection.to_json() | {"rows": prepared.data.n_rows, "features": prepared.data.n_features}
+    record |= {"loss": prepared.settings.the_loss.name, "loss_chosen_because": prepared.why, "model": model}
+    return record if selection.cold is None else record | {"cold": selection.cold.to_json()}
+
+
+def _following(context: typer.Context, selection: Selection) -> str:
+    """The command that trains with what was found."""
+    from beeline.cli.following import following_command
+
+    found, epsilon = ["-o", "MODEL", "--C", repr(selection.best_C)], selection.best.epsilon
+    if epsilon is None:
+        return following_command(context, "train", _OF_THE_SEARCH, *found)
+    return following_command(context, "train", _OF_THE_SEARCH | {"epsilon"}, *found, "--epsilon", repr(epsilon))
+
+
+def _left(selection: Selection, output: str | None, resume: str | None) -> str:
+    """What is left after Ctrl-C."""
+    left = f"the best C so far is {selection.best_C:.6g}"
+    if output is not None:
+        left += f", and the model with it was saved as {output}"
+    return left if resume is None else f"{left}; the same command goes on from {resume}"

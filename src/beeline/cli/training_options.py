@@ -1,0 +1,143 @@
+"""The options that say what is learned, and how: shared by `train` and `select`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+__all__ = ["TrainingOptions", "number_or_auto", "panel_option"]
+
+# Spelled out, so that --help needs no NumPy; a test compares them with the registries.
+LossName = Literal[
+    "crammer_singer",
+    "epsilon_insensitive",
+    "hinge",
+    "logistic",
+    "rounded_hinge",
+    "soft_epsilon_insensitive",
+    "soft_hinge",
+    "softmax",
+    "squared",
+    "squared_epsilon_insensitive",
+    "squared_hinge",
+]
+RegularizerName = Literal["l2", "l1", "elastic_net"]
+InterceptKind = Literal["free", "regularized", "none"]
+MulticlassForm = Literal["auto", "ovr", "softmax", "crammer_singer"]
+
+_IMPLIED = {"softmax": "logistic", "crammer_singer": "hinge"}  # the loss that a form extends
+
+
+def panel_option(
+    text: str,
+    metavar: str | None,
+    *names: str,
+    choices: Any = None,  # noqa: ANN401
+    panel: str = "Training",
+) -> Any:  # noqa: ANN401
+    """An option in a panel of its own on the help page; `choices` is a Literal, whose values are listed."""
+    help_text = text if choices is None else f"{text} One of {', '.join(get_args(choices))}."
+    return typer.Option(*names, help=help_text, metavar=metavar, rich_help_panel=panel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """What was said of the task and of the solver."""
+
+    loss: Annotated[
+        LossName | None,
+        panel_option(
+            "The loss; when not given, logistic where labels name classes and squared where they are numbers.",
+            "LOSS",
+            choices=LossName,
+        ),
+    ] = None
+    regularizer: Annotated[
+        RegularizerName, panel_option("What large weights cost.", "NAME", choices=RegularizerName)
+    ] = "l2"
+    l1_ratio: Annotated[
+        float | None, panel_option("The part of L1 in the elastic net, 0.5 when not given.", "PART")
+    ] = None
+    epsilon: Annotated[
+        str | None,
+        panel_option(
+            "What the ε-insensitive losses do not see, 0.1 when not given; auto searches for it along with C.", "WIDTH"
+        ),
+    ] = None
+    intercept: Annotated[
+        InterceptKind,
+        panel_option(
+            "Whether there is one, and whether it is regularized as weights are.", "KIND", choices=InterceptKind
+        ),
+    ] = "free"
+    multiclass: Annotated[
+        MulticlassForm,
+        panel_option(
+            "How more than two classes are told apart; auto is softmax for logistic with l2, ovr otherwise.",
+            "FORM",
+            choices=MulticlassForm,
+        ),
+    ] = "auto"
+    class_weight: Annotated[
+        list[str] | None,
+        panel_option("balanced, or LABEL=WEIGHT: what multiplies C for a class. May be given several times.", "WEIGHT"),
+    ] = None
+    solver: Annotated[str, panel_option("Who minimises; auto takes the fastest.", "NAME")] = "auto"
+    max_passes: Annotated[float, panel_option("Stop after so many passes over the data.", "N")] = 1000
+    seed: Annotated[int, panel_option("The same seed gives the same model, bit by bit.", "N")] = 0
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory for rows, such as 4G; half of what is free when not given."),
+    ] = None
+
+    @property
+    def named_loss(self) -> str | None:
+        """The loss that was named, or that the form of several classes implies; None: labels decide."""
+        return self.loss or _IMPLIED.get(self.multiclass)
+
+    @property
+    def searches_epsilon(self) -> bool:
+        """Whether ε is to be searched for."""
+        return self.epsilon == "auto"
+
+    @property
+    def budget(self) -> int:
+        """Bytes that rows may take."""
+        from beeline.data.memory import available_memory
+        from beeline.data.options import parse_size
+
+        return available_memory() // 2 if self.memory is None else parse_size(self.memory)
+
+    def to_settings(self) -> dict[str, Any]:
+        """The arguments of `Settings` that these options are; the loss with its own settings."""
+        from beeline.exceptions import ParameterError
+        from beeline.losses import get_loss
+        from beeline.regularizers import get_regularizer
+
+        loss = self.named_loss or "logistic"
+        if self.l1_ratio is not None and self.regularizer != "elastic_net":
+            raise ParameterError("l1_ratio has no meaning without regularizer=elastic_net; leave it out")
+        if self.epsilon is not None and not loss.endswith("epsilon_insensitive"):
+            raise ParameterError("epsilon has no meaning without an ε-insensitive loss; leave it out")
+        epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
+        same = ("intercept", "multiclass", "solver", "max_passes", "seed")
+        return {name: getattr(self, name) for name in same} | {
+            "loss": get_loss(loss, **({"epsilon": epsilon} if isinstance(epsilon, float) else {})),
+            "regularizer": get_regularizer(
+                self.regularizer, **({} if self.l1_ratio is None else {"l1_ratio": self.l1_ratio})
+            ),
+        }
+
+
+def number_or_auto(name: str, text: str) -> float | Literal["auto"]:
+    """The number, or `auto`."""
+    from beeline.exceptions import ParameterError
+
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"{name} must be a number or auto, not {text!r}") from None
