@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p out
-rm -rf out/train.store out/test.store out/forest.model
+rm -rf out/train.store out/test.store out/forest.model out/svm.model
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() {
@@ -37,10 +37,16 @@ run python examples/use_store.py out/train.store out/test.store
 say "8. Compare classifiers (examples/classify.py)."
 run python examples/classify.py out/train.store out/test.store
 
-say "9. Compare regressions on the raw table (examples/regress.py)."
+say "9. Search for C, and train with the best one: of a support vector machine."
+run beeline select out/train.store --loss squared_hinge --folds 3 -o out/svm.model
+
+say "10. See in Python how a search goes, and what it is worth (examples/choose_c.py)."
+run python examples/choose_c.py out/train.store out/test.store
+
+say "11. Compare regressions on the raw table (examples/regress.py)."
 run python examples/regress.py $train $test
 
-say "10. Train with a loss of your own (examples/own_loss.py)."
+say "12. Train with a loss of your own (examples/own_loss.py)."
 run python examples/own_loss.py $train $test
 
-say "Stores and model are in out/. Next: beeline train --help, docs/guide-data.md, docs/guide-training.md."
+say "Stores and models are in out/. Next: beeline train --help, docs/guide-data.md, docs/guide-training.md."

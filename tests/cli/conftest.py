@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -109,3 +110,27 @@ def people(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age,city,w,target\n31,Paris,1,yes\n45,Oslo,2,no\n28,Paris,1,no\n")
     return path
+
+
+def write_svm(path, X, y):
+    """Write rows as LIBSVM text, with every digit."""
+    lines = (f"{a} " + " ".join(f"{j}:{float(v)!r}" for j, v in enumerate(x, 1)) for a, x in zip(y, X, strict=True))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Two classes that overlap, in LIBSVM text."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))
+    write_svm(tmp_path / "rows.svm", X, np.where(X[:, 0] + rng.standard_normal(120) > 0, 1, -1))
+    return tmp_path / "rows.svm"
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """Numbers to predict, in LIBSVM text."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 3))
+    write_svm(tmp_path / "numbers.svm", X, X @ [2.0, -1.0, 0.5] + 0.3 * rng.standard_normal(80))
+    return tmp_path / "numbers.svm"

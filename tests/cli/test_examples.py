@@ -38,7 +38,12 @@ def test_the_demo_tells_what_it_did(demo):
     assert "out/train.store: 4,000 rows × 54 features" in done.stdout
     assert "out/test.store: 1,001 rows × 54 features" in done.stdout
     assert "label 2  1,950  48.8 %" in done.stdout
-    assert sorted(p.name for p in (folder / "out").iterdir()) == ["forest.model", "test.store", "train.store"]
+    assert sorted(p.name for p in (folder / "out").iterdir()) == [
+        "forest.model",
+        "svm.model",
+        "test.store",
+        "train.store",
+    ]
 
 
 def test_the_demo_trains_a_good_model(demo):
@@ -50,6 +55,14 @@ def test_the_demo_trains_a_good_model(demo):
     assert float(lasso[1]) > 0.75
     squared, huber = (int(x) for x in re.findall(r"median error +(\d+) m", out))
     assert huber < squared / 2
+
+
+def test_the_demo_finds_a_good_c(demo):
+    out = demo[1].stdout
+    assert re.search(r"^C = 4 \(2\^2\): accuracy 0\.7\d+ ± \S+ on 3 folds, the best of \d+ values$", out, re.MULTILINE)
+    scores = [float(score) for score in re.findall(r"^C = .* accuracy on other rows ([\d.]+)$", out, re.MULTILINE)]
+    assert len(scores) == 3
+    assert scores[1] > scores[0]
 
 
 def test_the_example_gives_metres_back(demo):

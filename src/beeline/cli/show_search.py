@@ -30,6 +30,8 @@ def show_search(selection: Selection, why: str | None, following: str | None) ->
         if selection.cold is not None and len(selection.cold.curve) == len(selection.curve):
             ended += f"; the same from cold starts took {selection.cold.seconds:.2f} s"
         out.print(ended, highlight=False)
+        if note := _at_the_edge(selection):
+            out.print(note, highlight=False)
         if why is not None:
             out.print(f"[dim]the loss was chosen because {plain(why)}[/]", highlight=False)
         if following is not None:
@@ -52,6 +54,17 @@ def _judged(selection: Selection) -> str:
     if selection.rule == "one_se":
         tried = f"the smallest C within a standard error of {tried}"
     return f"{selection.metric} {score_text(best.score)}{spread}, {tried}"
+
+
+def _at_the_edge(selection: Selection) -> str | None:
+    """What to do where the best C is the last one tried: a larger one may be better still."""
+    from beeline.selection import End
+
+    last = max(point.C for point in selection.curve if point.epsilon == selection.best.epsilon)
+    further = {End.LIMIT: "a larger --C-max", End.SETTLED: "a smaller --tol"}.get(selection.end)
+    if further is None or selection.best_C < last:
+        return None
+    return f"the best C is the last one tried; {further} goes further"
 
 
 def _shown(selection: Selection) -> list[PathPoint]:
