@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
-from beeline import from_arrays
+from beeline import from_arrays, select_C
 from beeline.exceptions import ParameterError
+from beeline.fitting import Settings, fit
 from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
@@ -253,3 +254,24 @@ def test_the_stop_ratio_needs_no_data(tol, delta):
     assert_allclose(gradient_after(w, residual, delta), later.at(w).gradient, rtol=1e-9, atol=1e-12)
     if tol < 1e-10:
         assert_allclose(np.linalg.norm(later.at(w).gradient), (delta - 1) * np.linalg.norm(w), rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [None, "auto"])
+def test_a_training_can_begin_from_an_earlier_search(alpha):
+    X, y = labelled()
+    settings = Settings(loss="squared_hinge", C="auto" if alpha is None else 1.0, alpha=alpha)
+    searched = fit(from_arrays(X), settings, y)
+    again = fit(from_arrays(X), settings, y, start=searched.selection)
+    assert again.selection is searched.selection
+    assert_array_equal(again.model.weights, searched.model.weights)
+    assert again.model.settings == searched.model.settings
+    found = again.model.settings["selection"]
+    assert (found["metric"], found["folds"]) == ("accuracy", 5)
+    assert (found["score"], found["candidates"]) == (searched.selection.best_score, len(searched.selection.curve))
+
+
+@pytest.mark.parametrize("metric", ["neg_log_loss", "neg_mean_poisson_deviance"])
+def test_a_scorer_that_does_not_fit(metric):
+    X, y = labelled()
+    with pytest.raises(ParameterError, match=f"the metric '{metric}' does not fit this task: .*[^.]$"):
+        select_C(X, "hinge", y, metric=metric)
