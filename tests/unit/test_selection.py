@@ -272,7 +272,8 @@ def test_dense_sparse_and_store_are_the_same(cancer, tmp_path):
     convert(tmp_path / "rows.npz", tmp_path / "rows.store")
     for loss in ("logistic", "hinge"):
         dense, sparse, store = (
-            select_C(data, loss, y, C_max=0.5) for data in (X, scipy.sparse.csr_matrix(X), open_store(tmp_path / "rows.store"))
+            select_C(data, loss, y, C_max=0.5)
+            for data in (X, scipy.sparse.csr_matrix(X), open_store(tmp_path / "rows.store"))
         )
         for other in (sparse, store):
             assert other.best_C == dense.best_C
@@ -453,7 +454,9 @@ def test_only_auto_is_a_word(cancer):
 
 
 def test_a_pass_limit_is_said_once(cancer):
-    with pytest.warns(ConvergenceWarning, match="trainings of the search reached their pass limit; raise max_passes"):
+    with pytest.warns(
+        ConvergenceWarning, match="trainings at the best C, .*, reached their pass limit; raise max_passes"
+    ):
         select_C(cancer[0], "hinge", cancer[1], max_passes=1, C_min=1.0, C_max=2.0, tol=1e-9)
 
 

@@ -162,7 +162,8 @@ class _Search:
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
         self.best: tuple[Floats, Floats] | None = None
-        self.unsolved, self.stop_tol = 0, selecting.tol
+        self.unsolved: dict[PathPoint, int] = {}
+        self.stop_tol = selecting.tol
 
     def run(self) -> Selection:
         """The whole search."""
@@ -204,13 +205,14 @@ class _Search:
             runner.restore(self.saved.thetas)
         while True:
             self.stop_tol = min(runner.stop_tols)
+            before = runner.unsolved
             point = self._try(runner, lowest * self.selecting.delta ** len(done), epsilon)
+            self.unsolved[point] = runner.unsolved - before
             done.append(point)
             self._keep(point, runner)
             if self.selecting.on_point is not None and self.selecting.on_point(point):
                 return End.CALLBACK
             if (end := self._end(done, highest)) is not None:
-                self.unsolved += runner.unsolved
                 return end
 
     def _lowest(self, task: Task) -> float:
@@ -257,16 +259,17 @@ class _Search:
 
     def _result(self, end: End) -> Selection:
         assert self.best is not None
-        if self.unsolved:
+        start = Trained(*self.best, [])
+        direction, rule = self.metric.greater_is_better, self.selecting.rule
+        found = Selection(tuple(self.curve), self.metric.name, direction, end, self.stop_tol, rule, start)
+        if unsolved := self.unsolved.get(found.best, 0):
             warnings.warn(
-                f"{self.unsolved} trainings of the search reached their pass limit; raise max_passes (now "
-                f"{self.selecting.max_passes:g}), or scale the features",
+                f"{unsolved} of the trainings at the best C, {found.best_C:g}, reached their pass limit; raise "
+                f"max_passes (now {self.selecting.max_passes:g}), or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        start = Trained(*self.best, [])
-        direction, rule = self.metric.greater_is_better, self.selecting.rule
-        return Selection(tuple(self.curve), self.metric.name, direction, end, self.stop_tol, rule, start)
+        return found
 
 
 def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> list[Fold]:

@@ -139,7 +139,7 @@ class _InLockstep(Runner):
         self.kinds = [kind for _ in folds for kind in range(len(whole))]
         self.affine = rescaling.affine(folds, len(whole)) if rescaling else None
         self.stopping = stopping
-        self.shares = [_smaller_class(o) for o in self.flat]
+        self.shares = [_smallest_class(o) for o in self.flat]
         self.stop_tols = [stopping.tol * share for share in self.shares]
         self.reset()
 
@@ -174,8 +174,9 @@ class _SideBySide(Runner):
         problems = [self._of(task, fold, rescaling) for fold in folds]
         super().__init__(problems, folds, task.strength)
         self.by_gradient = self.flat[0].loss.smooth and self.flat[0].regularizer.smooth
-        self.solvers = self._solvers(stopping)
-        self.stop_tols = [stopping.tol for _ in self.flat]
+        shares = [_smallest_class(o) if self.by_gradient else 1.0 for o in self.flat]
+        self.solvers = self._solvers(replace(stopping, tol=stopping.tol * min(shares)))
+        self.stop_tols = [stopping.tol * share for share in shares]
         self.reset()
 
     @staticmethod
@@ -255,13 +256,13 @@ def _can_go_in_lockstep(task: Task, solver: str) -> bool:
     return task.loss.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
 
 
-def _smaller_class(objective: Objective) -> float:
-    """min(l₊, l₋)/l of a problem with two classes, by the costs; 1 for real targets."""
+def _smallest_class(objective: Objective) -> float:
+    """min(l₊, l₋)/l, by the costs, or the same for several classes; 1 for real targets."""
     if objective.loss.labels == "real":
         return 1.0
-    total = float(objective.costs.sum())
-    positive = float(objective.costs[objective.labels > 0].sum())
-    return min(positive, total - positive) / total if total else 1.0
+    numbers = objective.labels if objective.n_outputs > 1 else objective.labels > 0
+    sizes = np.bincount(numbers.astype(np.int64), objective.costs, minlength=2)
+    return float(sizes[sizes > 0].min() / sizes.sum()) if sizes.any() else 1.0
 
 
 def _change(before: Point, after: Point) -> float:
