@@ -101,6 +101,10 @@ def train(
     epsilon: Annotated[
         float | None, _option("What the ε-insensitive losses do not see, 0.1 when not given.", "WIDTH")
     ] = None,
+    loss_setting: Annotated[
+        list[str] | None,
+        _option("A setting of the loss's own, such as tau=0.9. May be given several times.", "NAME=VALUE"),
+    ] = None,
     intercept: Annotated[
         InterceptKind,
         _option("Whether there is one, and whether it is regularized as weights are.", "KIND", choices=InterceptKind),
@@ -150,7 +154,7 @@ def train(
         from beeline.fitting import Settings
 
         named: str | None = loss or _IMPLIED.get(multiclass or "")
-        chosen = _named(named, regularizer, l1_ratio, epsilon)
+        chosen = _named(named, regularizer, l1_ratio, _loss_settings(named, epsilon, loss_setting or []))
         chosen |= {"C": C, "intercept": intercept, "multiclass": multiclass, "probability": probability}
         chosen |= {"solver": solver, "tol": tol, "max_passes": max_passes, "seed": seed}
         settings = Settings(**chosen)
@@ -174,7 +178,29 @@ def train(
             raise SystemExit(128 + signal.SIGINT)
 
 
-def _named(loss: str | None, regularizer: str, l1_ratio: float | None, epsilon: float | None) -> dict[str, Any]:
+def _loss_settings(loss: str | None, epsilon: float | None, given: list[str]) -> dict[str, Any]:
+    """The settings of the loss's own: numbers, or matrices as JSON."""
+    import json
+
+    from beeline.exceptions import ParameterError
+
+    if epsilon is not None and not (loss or "").endswith("epsilon_insensitive"):
+        raise ParameterError("epsilon has no meaning without an ε-insensitive loss; leave it out")
+    if given and loss is None:
+        raise ParameterError("loss_setting has no meaning without --loss; name the loss")
+    settings: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+    for item in given:
+        name, _, text = item.partition("=")
+        try:
+            settings[name] = json.loads(text)
+        except ValueError:
+            settings[name] = None
+        if not isinstance(settings[name], int | float | list):
+            raise ParameterError(f"loss_setting must be NAME=VALUE such as tau=0.9, not {item!r}")
+    return settings
+
+
+def _named(loss: str | None, regularizer: str, l1_ratio: float | None, settings: dict[str, Any]) -> dict[str, Any]:
     """The loss and the regularizer, with the settings of their own."""
     from beeline.exceptions import ParameterError
     from beeline.losses import get_loss
@@ -182,10 +208,8 @@ def _named(loss: str | None, regularizer: str, l1_ratio: float | None, epsilon: 
 
     if l1_ratio is not None and regularizer != "elastic_net":
         raise ParameterError("l1_ratio has no meaning without regularizer=elastic_net; leave it out")
-    if epsilon is not None and not (loss or "").endswith("epsilon_insensitive"):
-        raise ParameterError("epsilon has no meaning without an ε-insensitive loss; leave it out")
     return {
-        "loss": get_loss(loss or "logistic", **({} if epsilon is None else {"epsilon": epsilon})),
+        "loss": get_loss(loss or "logistic", **settings),
         "regularizer": get_regularizer(regularizer, **({} if l1_ratio is None else {"l1_ratio": l1_ratio})),
     }
 

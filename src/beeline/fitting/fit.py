@@ -14,10 +14,11 @@ from beeline._types import AnyArray, Floats
 from beeline.data.dataset import Dataset
 from beeline.data.labels import LabelSets
 from beeline.exceptions import DataError, LabelError, ParameterError
-from beeline.fitting.labels import Classes, class_weights, find_classes
+from beeline.fitting.labels import Classes, class_weights, find_classes, find_sets
 from beeline.fitting.platt import fit_platt, make_folds
 from beeline.fitting.settings import Settings
 from beeline.fitting.solving import solve
+from beeline.losses import Loss
 from beeline.model import Link, Model, Report
 from beeline.solvers.base import Callback, Result, Status
 from beeline.solvers.training import Task, Trained, train
@@ -55,7 +56,7 @@ def fit(
     settings
         What to train, and how.
     y
-        A label a row; None: those of the data.
+        A label a row, or a row of a matrix for a loss of sets (0 and 1) or of vectors; None: those of the data.
     sample_weight
         A weight a row; None: those of the data, if it has any.
     callback
@@ -72,7 +73,7 @@ def fit(
     """
     clock = time.perf_counter()
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
-    labels = _labels(data) if y is None else y
+    labels = _labels(data, settings.the_loss) if y is None else y
     weights = _weights(data, sample_weight)
     task, classes = _task(data, labels, weights, settings, texts)
     del y, labels  # the task has its own; nobody else may need them any more
@@ -82,14 +83,15 @@ def fit(
         intercepts=trained.intercepts,
         classes=None if classes is None else classes.names,
         loss=task.loss.name,
-        loss_settings={key: float(value) for key, value in vars(task.loss).items() if isinstance(value, int | float)},
+        loss_settings=task.loss.settings,
         link=(link := _link(task)),
+        multilabel=task.loss.labels == "sets",
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
-        settings=settings.to_json() | ({} if classes is None else {"multiclass": task.form}),
+        settings=settings.to_json() | ({"multiclass": task.form} if task.loss.classifies else {}),
         version=__version__,
     )
-    if settings.probability and classes is not None and link == "none":
+    if settings.probability and task.loss.classifies and classes is not None and link == "none":
         platt = _calibrate(task, classes, trained, settings, model)
         model = replace(model, link="platt", platt=platt)
     report = _report(trained, data.n_rows, time.perf_counter() - clock)
@@ -97,17 +99,19 @@ def fit(
 
 
 def _link(task: Task) -> Link:
-    """How the scores of a task become probabilities."""
-    if task.n_classes is None or task.loss.name not in ("logistic", "softmax"):
-        return "none"
+    """What the scores of a task mean."""
+    if task.n_classes is None or task.loss.link == "none":
+        return task.loss.link
     return "softmax" if task.form == "softmax" and task.n_classes > 2 else "logistic"
 
 
-def _labels(data: Dataset) -> AnyArray:
+def _labels(data: Dataset, loss: Loss) -> AnyArray | LabelSets:
     labels = data.labels
+    if loss.labels == "none":
+        return np.zeros(data.n_rows)
     if labels is None:
         raise LabelError("the data have no labels; say which column holds them when they are read")
-    if isinstance(labels, LabelSets):
+    if isinstance(labels, LabelSets) and loss.labels != "sets":
         raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
     return labels
 
@@ -124,30 +128,35 @@ def _weights(data: Dataset, given: Floats | None) -> Floats | None:
 
 
 def _task(
-    data: Dataset, y: AnyArray, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
+    data: Dataset, y: AnyArray | LabelSets, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
 ) -> tuple[Task, Classes | None]:
-    """(what to learn, the classes; None for a regression)."""
+    """(what to learn, the classes or labels; None where there are none)."""
     loss, regularizer = settings.the_loss, settings.the_regularizer
     total = float(data.n_rows if weights is None else weights.sum())
     if not total > 0:
         raise DataError("all sample weights are zero: there is nothing to learn from")
     C, strength = (settings.C, 1.0) if settings.alpha is None else (1 / total, settings.alpha)
     common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
-    if loss.labels == "real":
-        if texts is not None:
+    if not loss.classifies:
+        _refuse_without_classes(settings, loss)
+        if loss.labels == "sets":
+            sets = find_sets(y, texts)
+            return Task(data, sets.numbers, None, loss, regularizer, **common), sets
+        if texts is not None and loss.labels != "none":
             raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
-        _refuse_for_regression(settings)
         return Task(data, np.asarray(y, np.float64), None, loss, regularizer, **common), None
+    assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
     each = class_weights(classes, settings.class_weight, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
 
 
-def _refuse_for_regression(settings: Settings) -> None:
+def _refuse_without_classes(settings: Settings, loss: Loss) -> None:
+    what = f"the loss {loss.name!r}" if loss.labels in ("sets", "none") else "a regression"
     for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
         if getattr(settings, name) != unset:
-            raise ParameterError(f"{name} has no meaning for a regression; leave it out")
+            raise ParameterError(f"{name} has no meaning for {what}; leave it out")
 
 
 def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model) -> Floats:

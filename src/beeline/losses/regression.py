@@ -262,7 +262,7 @@ class LogCosh(ScalarLoss):
 
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """1/cosh²(r)."""
-        small = np.exp(-2 * np.abs(z - y))
+        small: Floats = np.exp(-2 * np.abs(z - y))
         return 4 * small / (1 + small) ** 2
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
