@@ -1,7 +1,7 @@
 """Optima of every loss by CVXPY, from formulas written down here once more: nothing is shared with the code under test.
 
-CVXPY turns each formula into cones, and Clarabel's interior point method solves them to some eight digits, with kinks or
-without.
+CVXPY turns each formula into cones, and Clarabel's interior point method solves them to some eight digits, whether they
+have kinks or not.
 """
 
 import cvxpy as cp

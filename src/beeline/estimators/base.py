@@ -71,6 +71,11 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """Whether a row has several labels: y is a matrix."""
         return False
 
+    @property
+    def _needs_labels(self) -> bool:
+        """Whether there must be labels at all."""
+        return True
+
     def _gives_probabilities(self) -> bool:
         """Whether scores become probabilities."""
         return False
@@ -213,8 +218,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
         if not isinstance(X, Dataset):
-            options = {"accept_sparse": "csr", "dtype": _FLOATS, "y_numeric": not self._classifies}
-            options |= {"multi_output": self._several}
+            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS}
+            if y is None and not self._needs_labels:
+                return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
+            options |= {"y_numeric": not self._classifies, "multi_output": self._several}
             X, y = validate_data(self, X, y, **options)
             if self._classifies:
                 check_classification_targets(y)

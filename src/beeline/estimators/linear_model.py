@@ -93,7 +93,7 @@ class LinearModel(LinearEstimator):
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
         labels = get_loss(self.loss).labels
-        tags.target_tags.required = labels != "none"
+        tags.target_tags.required = self._needs_labels
         tags.target_tags.multi_output, tags.target_tags.single_output = self._several, not self._several
         if self._classifies or labels == "sets":
             tags.estimator_type = "classifier"
@@ -109,6 +109,10 @@ class LinearModel(LinearEstimator):
     @property
     def _several(self) -> bool:
         return get_loss(self.loss).labels in ("sets", "vectors")
+
+    @property
+    def _needs_labels(self) -> bool:
+        return get_loss(self.loss).labels != "none"
 
     def _gives_probabilities(self) -> bool:
         loss = get_loss(self.loss)
