@@ -14,6 +14,7 @@ Conventions
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -78,8 +79,9 @@ class Loss(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it is set to, as plain JSON: enough to make it again."""
-        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in vars(self).items()}
+        """What it was made with, as plain JSON: enough to make it again."""
+        given = {key: vars(self)[key] for key in inspect.signature(type(self)).parameters if key in vars(self)}
+        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in given.items()}
         return {key: value for key, value in plain.items() if isinstance(value, int | float | str | list)}
 
     @property
