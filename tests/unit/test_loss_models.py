@@ -16,9 +16,11 @@ from beeline.losses import (
     MultilabelHinge,
     MultivariateSquared,
     Poisson,
+    ScalarLoss,
     Softmax,
     SoftmaxMargin,
     VectorLoss,
+    check_loss,
 )
 from beeline.objective import Objective
 from beeline.regularizers import L2
@@ -284,6 +286,66 @@ class _Skewed(VectorLoss):
 
     def curvature_total(self, h):
         return np.diag(h.sum(axis=0))
+
+
+class _Own(ScalarLoss):
+    """Least squares, spoiled in some way."""
+
+    name, labels = "own", "real"
+
+    def __init__(self, spoil="nothing"):
+        self.spoil = spoil
+
+    def value_and_grad(self, z, y):
+        r = z - y
+        slope = {"sign": -r, "half": 0.5 * r, "shape": r[:-1]}.get(self.spoil, r)
+        value = 0.5 * r**2
+        return np.where(z > 0, np.nan, value) if self.spoil == "nan" else value, slope
+
+    def curvature(self, z, y):
+        return np.ones_like(z)
+
+
+class _Trusted(_Own):
+    trusted = True
+
+
+class TestOwnLosses:
+    def test_a_right_one_is_taken(self):
+        own, ours = LinearModel(_Own(), tol=1e-10).fit(X, Z), LinearModel("squared", tol=1e-10).fit(X, Z)
+        np.testing.assert_allclose(own.coef_, ours.coef_, atol=1e-8)
+        assert own.model_.loss_settings == {"spoil": "nothing"}
+
+    @pytest.mark.parametrize(
+        ("spoil", "words"),
+        [
+            ("sign", "has a wrong slope: at the score .* its value changes by"),
+            ("half", "has a wrong slope"),
+            ("nan", "returns nan with the slope .* both must be finite"),
+            ("shape", r"must return one value a row and slopes of shape \(100,\), not shapes \(100,\) and \(99,\)"),
+        ],
+    )
+    def test_a_wrong_one_is_found(self, spoil, words):
+        with pytest.raises(ParameterError, match=words):
+            LinearModel(_Own(spoil)).fit(X, Z)
+
+    def test_the_look_can_be_declined(self):
+        check_loss(_Trusted("sign"), Z)
+
+    def test_rounding_of_huge_values_is_no_wrong_slope(self):
+        check_loss(_Own(), 1e10 * Z)
+
+    @pytest.mark.parametrize("name", LOSSES)
+    def test_every_loss_of_the_registry_would_pass(self, name):
+        y = labels(name)
+        y = np.zeros(120) if y is None else np.asarray(y, float)
+        if LOSSES[name].labels in ("binary", "sets"):
+            y = 2 * y - 1
+        check_loss(LOSSES[name](), y, y.shape[1] if y.ndim > 1 else 3)
+
+    def test_kinks_are_no_wrong_slopes(self):
+        check_loss(LOSSES["hinge"](), np.repeat([1.0, -1.0], 50))
+        check_loss(LOSSES["absolute"](), np.random.default_rng(0).uniform(-2, 2, size=100))  # the very scores
 
 
 def test_newton_takes_any_hessian_of_several_scores():

@@ -7,6 +7,7 @@ from typing import Any
 
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.margin import (
     Exponential,
@@ -86,6 +87,7 @@ __all__ = [
     "Tweedie",
     "VectorLoss",
     "WestonWatkins",
+    "check_loss",
     "get_loss",
     "loss_settings",
 ]

@@ -58,6 +58,8 @@ class Loss(ABC):
         Whether the gradient is continuous.
     piecewise_linear
         Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
+    trusted
+        Whether training may begin with a loss of one's own without a look at its numbers, as `check_loss` takes it.
     """
 
     name: ClassVar[str]
@@ -68,6 +70,7 @@ class Loss(ABC):
     link: ClassVar[LossLink] = "none"
     smooth: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
+    trusted: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         shown = {

@@ -20,7 +20,7 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import num_threads
-from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss, check_loss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
@@ -210,6 +210,8 @@ def train(
         An earlier result for the same outputs, to begin from.
     """
     objectives = task.objectives()
+    if type(loss := objectives[0].loss) not in LOSSES.values():
+        check_loss(loss, objectives[0].labels, objectives[0].n_outputs)
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed)
     results = _Side(chosen, callback).solve(objectives, _starts(objectives, start))
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
