@@ -146,10 +146,10 @@ struct SoftQuantileLoss {
   Softplus soft() const { return {width / (2 * kLog2)}; }
 
   Derivatives at(double z, double y) const {
-    const double r = z - y;
-    const Derivatives d = soft().at(r);
-    const double rounding = soft().at(-std::fabs(r)).value;
-    return {rounding + (r > 0 ? (1 - tau) * r : -tau * r), d.slope - tau, d.curvature};
+    const double r = z - y, scale = soft().scale;
+    const double small = std::exp(-std::fabs(r) / scale), other = small / (1 + small);
+    const double value = scale * std::log1p(small) + (r > 0 ? (1 - tau) * r : -tau * r);
+    return {value, (r > 0 ? 1 - other : other) - tau, other * (1 - other) / scale};
   }
 
   double conjugate(double a, double y, double c) const {
