@@ -112,11 +112,12 @@ struct PseudoHuberLoss {
 // log cosh(z − y).
 struct LogCoshLoss {
   Derivatives at(double z, double y) const {
-    const double r = z - y, size = std::fabs(r), small = std::exp(-2 * size);
-    // ½ log(1 + sinh² r) keeps the digits of a small loss.
-    const double sine = size < 1 ? std::sinh(size) : 0;
-    const double value = size < 1 ? 0.5 * std::log1p(sine * sine) : size + std::log1p(small) - kLog2;
-    return {value, std::tanh(r), 4 * small / ((1 + small) * (1 + small))};
+    const double r = z - y, size = std::fabs(r), less = std::expm1(-2 * size), small = 1 + less;
+    // ½ log(1 + sinh² r) keeps the digits of a small loss, and expm1 those of a small slope.
+    const bool near = size < 1;
+    const double log = std::log1p(near ? less * less / (4 * small) : small);
+    const double slope = -less / (1 + small);
+    return {near ? 0.5 * log : size + log - kLog2, r > 0 ? slope : -slope, 4 * small / ((1 + small) * (1 + small))};
   }
 
   double conjugate(double a, double y, double c) const {
