@@ -120,3 +120,7 @@ def test_sets_and_single_labels_are_told_apart(quickly, tmp_path, sets, counts):
     assert measures["exact_sets"] == 0
     assert "the model predicts sets of labels, and the data have none" in refused(quickly("evaluate", "m", counts), 1)
     assert "train by multilabel_logistic" in refused(quickly("predict", "m", sets, "--probabilities"), 2)
+    assert "read the data with --multilabel" in refused(
+        quickly("train", counts, "-o", "n", "--loss", "multilabel_hinge"), 1
+    )
+    done_well(quickly("train", counts, "-o", "n", "--loss", "multilabel_hinge", "--multilabel"))

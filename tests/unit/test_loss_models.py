@@ -96,7 +96,7 @@ class TestLabels:
             fit(from_arrays(X, Z), Settings(loss="multivariate_squared"))
         with pytest.raises(LabelError, match="'poisson' needs one label a row"):
             fit(from_arrays(X), Settings(loss="poisson"), np.ones((120, 2)))
-        with pytest.raises(LabelError, match="as a matrix of 0 and 1"):
+        with pytest.raises(LabelError, match="read the data with multilabel=True, or give y as a matrix"):
             fit(from_arrays(X, Z), Settings(loss="multilabel_hinge"))
         with pytest.raises(LabelError, match="row 2 has 3 for label 1; sets of labels are told by 0 and 1"):
             LinearModel("multilabel_hinge").fit(X, np.where(np.arange(120)[:, None] == [9, 2], 3, SETS[:, :2]))
@@ -214,6 +214,22 @@ class TestSets:
         assert not hasattr(model, "predict_proba")
         with pytest.raises(ParameterError, match="train by multilabel_logistic"):
             model.model_.predict_proba(X)
+
+
+@pytest.mark.parametrize(("name", "y"), [("poisson", COUNTS), ("multilabel_logistic", SETS), ("squared", Z)])
+def test_warm_starts(name, y):
+    model = LinearModel(name, warm_start=True, tol=1e-6).fit(X, y)
+    first = model.coef_.copy()
+    told = []
+    model.set_params(callback=lambda step: told.append(step.objective)).fit(X, y)
+    np.testing.assert_allclose(model.coef_, first, atol=1e-3)
+    assert len(told) <= 2 * model.model_.n_outputs
+
+
+def test_no_start_from_another_kind_of_model():
+    model = LinearModel("multivariate_squared", warm_start=True).fit(X, VECTORS)
+    expected = LinearModel("squared").fit(X, Z).coef_
+    np.testing.assert_allclose(model.set_params(loss="squared").fit(X, Z).coef_, expected, atol=1e-6)
 
 
 class TestVectors:

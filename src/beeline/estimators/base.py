@@ -277,8 +277,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if not self.warm_start or "model_" not in vars(self) or self.model_.n_features != data.n_features:
             return None
         if not self._classifies:
-            fits = not self._several or (labels is not None and labels.shape[1:] == (self.model_.n_outputs,))
-            return self.model_ if fits and self.model_.settings.get("multiclass") is None else None
+            outputs = 1 if not self._several else 0 if labels is None else labels.shape[1]
+            fits = self.model_.kind in ("regression", "multilabel") and self.model_.n_outputs == outputs
+            return self.model_ if fits else None
         y = _own_labels(data) if labels is None else labels
         return self.model_ if np.array_equal(np.unique(y), self.classes_) else None
 

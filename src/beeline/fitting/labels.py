@@ -93,7 +93,10 @@ def find_sets(y: AnyArray | LabelSets, texts: tuple[str, ...] | None = None) -> 
     else:
         y = np.asarray(y)
         if y.ndim != 2:
-            raise LabelError("sets of labels must be given as sets, or as a matrix of 0 and 1 with a column a label")
+            raise LabelError(
+                "each row has one label and a set is needed: read the data with multilabel=True, or give y as a matrix "
+                "of 0 and 1 with a column a label"
+            )
         if not (allowed := (y == 0) | (y == 1)).all():
             row, column = np.unravel_index(int(np.argmin(allowed)), y.shape)
             raise LabelError(f"row {row} has {y[row, column]} for label {column}; sets of labels are told by 0 and 1")
