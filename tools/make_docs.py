@@ -1,4 +1,4 @@
-"""Write the references anew: docs/cli.md from the commands, docs/api.md from the docstrings."""
+"""Write the references anew: docs/cli.md from the commands, docs/api.md from docstrings, docs/losses.md from losses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ NOTE = "<!-- Written by `make docs`; a test fails when it is out of date. -->"
 
 
 def main(target: Path = DOCS) -> None:
-    """Write both references into a folder."""
+    """Write the references into a folder."""
     (target / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (target / "api.md").write_text(api_reference(), encoding="utf-8")
+    (target / "losses.md").write_text(loss_reference(), encoding="utf-8")
 
 
 def cli_reference() -> str:
@@ -130,6 +131,92 @@ def _markdown(docstring: str) -> str:
         lines = [f"- `{name.strip()}`: {' '.join(text.split())}" for name, text in entries]
         out.append(f"**{title}**\n\n" + "\n".join(lines))
     return "\n\n".join(part for part in out if part)
+
+
+LABELS = {
+    "binary": "Two classes",
+    "classes": "Several classes together",
+    "sets": "Sets of labels",
+    "real": "Numbers",
+    "vectors": "Vectors of numbers",
+    "none": "No labels",
+}
+ABOUT_LOSSES = """\
+z is a row's score, y its label, and training minimises Ω(w) + C·Σ weight·loss. All losses are convex and none is ever
+negative. A loss is taken by its name, or as an object with settings of its own, and so are losses of yours
+([how](guide-training.md)):
+
+```python
+import numpy as np
+from beeline import LinearModel
+from beeline.losses import Huber
+
+X, y = np.random.default_rng(0).normal(size=(200, 3)), np.arange(200.0)
+robust = LinearModel(Huber(delta=2.0)).fit(X, y)
+```
+
+```sh
+beeline train claims.csv --label amount --loss tweedie --loss-setting power=1.7 -o claims.model
+```
+
+- *Smooth* losses have a gradient everywhere; *curved* ones also give a curvature, as Newton's method needs; *kinked*
+  ones are piecewise linear.
+- The solvers are those for L2, then those for L1; `auto` [chooses](solvers.md) among them.
+- In formulas the settings have Greek letters: τ is `tau`, δ `delta`, ε `epsilon`, ρ `rho`. Δ is `costs`, a matrix of
+  what it costs to take the class of a row for the class of a column, classes sorted (None: 1 for every mistake). M is
+  `metric` (None: the identity).
+- A loss for two classes is trained on more as one problem for each class against the rest. Its y is −1 and +1 inside;
+  labels may be called anything.
+- Sets of labels are a matrix y of 0 and 1, or what LIBSVM text has; vectors are a matrix y of numbers. Outputs that
+  have nothing to do with each other are solved as problems of their own.
+- With a *link* a regression predicts not the score but exp(z), or 1/(1 + exp(−z)) for `logistic`; of a classifier,
+  probabilities are made by it."""
+
+
+def loss_reference() -> str:
+    """Every loss of the registry, in a table for each kind of labels."""
+    from beeline.losses import LOSSES
+
+    parts = ["# Losses", NOTE, f"There are {len(LOSSES)}.", ABOUT_LOSSES]
+    for labels, title in LABELS.items():
+        kinds = [kind for kind in LOSSES.values() if kind.labels == labels]
+        head = "| name | loss of a row | what it is | kind | settings | solvers |\n|---|---|---|---|---|---|\n"
+        parts += [f"## {title}", head + "\n".join(_loss_row(kind) for kind in kinds)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _loss_row(kind: Any) -> str:
+    from beeline.losses import loss_settings
+
+    loss = kind()
+    shape = "smooth, curved" if loss.has_curvature else "smooth" if loss.smooth else "kinked"
+    extra = [*([f"labels must be {kind.domain}"] if kind.domain else [])]
+    extra += [f"link {kind.link}"] if kind.link != "none" else []
+    settings = ", ".join(f"`{name}={value}`" for name, value in loss_settings(kind.name).items())
+    summary = "; ".join([kind.summary, *extra])
+    cells = [f"`{kind.name}`", f"`{kind.formula}`", summary, shape, settings or "none", _solvers_for(loss)]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _solvers_for(loss: Any) -> str:
+    """Who takes the loss, with L2 and with L1."""
+    import numpy as np
+
+    from beeline.data.arrays import from_arrays
+    from beeline.losses import VectorLoss
+    from beeline.objective import Objective
+    from beeline.regularizers import L1, L2
+    from beeline.solvers.auto import SOLVERS
+
+    outputs = 3 if isinstance(loss, VectorLoss) and loss.each is None else 1
+    taken = (loss.each or loss) if isinstance(loss, VectorLoss) else loss
+    data, ones = from_arrays(np.ones((1, 1))), np.ones(1)
+    found = []
+    for omega in (L2(), L1()):
+        objective = Objective(data, ones, ones, taken, omega, n_outputs=outputs)
+        names = [name for name, solver in SOLVERS.items() if solver.create(1e-4, 1, 0).refusal(objective) is None]
+        found.append(", ".join(f"`{name}`" for name in names) or "none")
+    return "; ".join(found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""From scores to answers: class numbers and probabilities.
+"""From scores to answers: class numbers, probabilities and values.
 
-Scores have shape (n_rows, n_outputs): one output for two classes, otherwise one a class.
+Scores have shape (n_rows, n_outputs): one output for two classes and for a regression of
+numbers, otherwise one a class, label or number.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import numpy as np
 
 from beeline._types import Floats, Ints
 
-__all__ = ["Link", "class_numbers", "probabilities"]
+__all__ = ["Link", "class_numbers", "each_probability", "probabilities", "values"]
 
-Link = Literal["none", "logistic", "softmax", "platt"]
-"""How scores become probabilities; `none`: they do not."""
+Link = Literal["none", "logistic", "softmax", "platt", "exp"]
+"""How scores become probabilities, or the values of a regression; `none`: they do not, and are the values."""
 
 
 def class_numbers(z: Floats) -> Ints:
@@ -40,6 +41,19 @@ def probabilities(z: Floats, link: Link, platt: Floats | None = None) -> Floats:
     shares = np.full_like(p, 1 / z.shape[1])  # where every class is out of the question
     np.divide(p, total, out=shares, where=total > 0)
     return shares
+
+
+def each_probability(z: Floats) -> Floats:
+    """The probability of each label of a set, by itself."""
+    return _sigmoid(z)
+
+
+def values(z: Floats, link: Link) -> Floats:
+    """The values that scores of a regression stand for."""
+    if link == "exp":
+        with np.errstate(over="ignore"):  # a rate beyond all numbers is infinite
+            return np.exp(z)
+    return _sigmoid(z) if link == "logistic" else z
 
 
 def _sigmoid(t: Floats) -> Floats:

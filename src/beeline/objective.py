@@ -48,7 +48,8 @@ class Objective:
     data
         The rows.
     labels
-        y: −1 and +1, real numbers, or class numbers 0 … K−1, as the loss wants them.
+        y: −1 and +1, real numbers, or class numbers 0 … K−1, as the loss wants them; a matrix of K columns for a loss
+        of sets or vectors.
     costs
         c: one a row.
     loss, regularizer, strength
@@ -78,6 +79,8 @@ class Objective:
             raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
         if (self.n_outputs > 1) != isinstance(self.loss, VectorLoss) or self.n_outputs < 1:
             raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row")
+        if isinstance(self.loss, VectorLoss):
+            self.loss.check_outputs(self.n_outputs)
 
     @property
     def has_intercept(self) -> bool:
@@ -253,8 +256,8 @@ class Point:
         """∂²J(θ) v; one pass."""
         o = self.objective
         w, b = o.split(v)
-        if o.n_outputs > 1:
-            product = o.flat(*o.engine.sum(lambda s, h: (s.curved_products(h, w, b),), o.shards, self.curvatures))
+        if isinstance(loss := o.loss, VectorLoss):
+            product = o.flat(*o.engine.sum(lambda s, h: (_curved(loss, s, h, w, b),), o.shards, self.curvatures))
         else:
             parts = o.engine.sum(lambda s, h: s.block.curved_product(h, w, float(b)), o.shards, self.curvatures)
             product = o.join(*parts)
@@ -274,8 +277,10 @@ class Point:
 
     @property
     def diagonal_curvatures(self) -> list[Floats]:
-        """The diagonals of each row's Hessian of K scores, diag(h) − hhᵀ/Σh, shard by shard."""
-        return [_diagonal(h) for h in self.curvatures]
+        """The diagonals of each row's Hessian of K scores, shard by shard."""
+        loss = self.objective.loss
+        assert isinstance(loss, VectorLoss)
+        return [loss.curvature_diagonals(h) for h in self.curvatures]
 
     def hessian_diagonal(self) -> Floats:
         """The diagonal of ∂²J(θ); one pass."""
@@ -443,11 +448,11 @@ class Line:
         return Point(self.point.objective, self.point.theta + t * self.direction, z)
 
 
-def _diagonal(h: Floats) -> Floats:
-    """The diagonals of the Hessians diag(h) − hhᵀ/Σh of all rows."""
-    totals = h.sum(axis=1, keepdims=True)
-    diagonal: Floats = h - h * np.divide(h, totals, out=np.zeros_like(h), where=totals > 0)
-    return diagonal
+def _curved(loss: VectorLoss, shard: Shard, h: Floats, w: Floats, b: Floats) -> Floats:
+    """Xᵀ of every row's Hessian times its scores by (w, b), with the sums of the columns below."""
+    if loss.has_softmax_curvature:
+        return shard.curved_products(h, w, b)
+    return shard.transposed(loss.curved(h, shard.block.scores(w) + b))
 
 
 def best_intercepts(point: Point) -> Point:
@@ -455,9 +460,12 @@ def best_intercepts(point: Point) -> Point:
 
     Newton's method until the next step would lower J by nothing that double precision can tell; steps are halved while
     they raise J. The Hessian costs n·K²/2 steps and changes little on the way: it is made anew only when its last step
-    helped little. A shift of all intercepts at once changes no loss: of those that are best, the sum of these is zero.
+    helped little. Where a shift of all intercepts at once changes no loss, of those that are best the sum of these is
+    zero.
     """
-    point = point.shifted(-float(np.mean(point.theta[-point.objective.n_outputs :])))
+    loss = point.objective.loss
+    if isinstance(loss, VectorLoss) and loss.shift_free:
+        point = point.shifted(-float(np.mean(point.theta[-point.objective.n_outputs :])))
     hessian, before = None, np.inf
     for _ in range(100):
         slope = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
@@ -479,14 +487,22 @@ def best_intercepts(point: Point) -> Point:
 
 def _intercept_hessian(point: Point) -> Floats:
     """∂²J/∂b², with a curvature along (1, …, 1) too, where it has none of its own."""
-    k = point.objective.n_outputs
+    loss, k = point.objective.loss, point.objective.n_outputs
+    assert isinstance(loss, VectorLoss)
     hessian = np.zeros((k, k))
     for h in point.curvatures:
-        totals = h.sum(axis=1)
-        inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
-        hessian -= Block(h, k).gram(inverse)
-        hessian[np.diag_indices(k)] += h.sum(axis=0)
+        hessian += _softmax_total(h) if loss.has_softmax_curvature else loss.curvature_total(h)
     mean = np.trace(hessian) / k
     hessian[np.diag_indices(k)] += 1e-14 * mean
-    hessian += mean / k
+    if loss.shift_free:
+        hessian += mean / k
     return hessian
+
+
+def _softmax_total(h: Floats) -> Floats:
+    """`VectorLoss.curvature_total` of the softmax form, by a kernel."""
+    k, totals = h.shape[1], h.sum(axis=1)
+    inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+    total: Floats = -Block(h, k).gram(inverse)
+    total[np.diag_indices(k)] += h.sum(axis=0)
+    return total

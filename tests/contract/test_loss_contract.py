@@ -4,41 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loss_rows import instances, labels, scores
 from threadpoolctl import threadpool_limits
 
-from beeline.exceptions import ParameterError
+from beeline.exceptions import LabelError, ParameterError
 from beeline.losses import LOSSES, ScalarLoss, get_loss
 
-SETTINGS = {"epsilon": (0.0, 0.2), "width": (0.05, 0.7)}
-
-
-def instances():
-    """Every scalar loss of the registry, with small and large settings."""
-    for kind in LOSSES.values():
-        if not issubclass(kind, ScalarLoss):
-            continue
-        names = [name for name in SETTINGS if name in vars(kind())]
-        for choice in range(2 if names else 1):
-            yield kind(**{name: SETTINGS[name][choice] for name in names})
-
-
-ALL = list(instances())
+ALL = list(instances(ScalarLoss))
 every_loss = pytest.mark.parametrize("loss", ALL, ids=repr)
-
-
-def labels(loss, n, seed=0):
-    y = np.random.default_rng(seed).normal(size=n)
-    return np.where(y > 0, 1.0, -1.0) if loss.labels == "binary" else y
-
-
-def scores(loss, n=400, seed=1):
-    """Scores around the labels, none of them within 1e-3 of a kink or of a jump of the curvature."""
-    z, y = 2 * np.random.default_rng(seed).normal(size=n), labels(loss, n)
-    slack = 1 - y * z if loss.labels == "binary" else np.abs(z - y)
-    kinks = [0.0, getattr(loss, "width", 0.0), getattr(loss, "epsilon", 0.0)]
-    return z[np.all([np.abs(slack - k) > 1e-3 for k in kinks], axis=0)], y[
-        np.all([np.abs(slack - k) > 1e-3 for k in kinks], axis=0)
-    ]
 
 
 def test_registry():
@@ -47,6 +20,23 @@ def test_registry():
     assert all(get_loss(name).name == name for name in LOSSES)
     with pytest.raises(ParameterError, match="no loss 'nonsense'; there are"):
         get_loss("nonsense")
+    with pytest.raises(ParameterError, match="'huber' has no setting 'tau'; it has delta"):
+        get_loss("huber", tau=0.1)
+    with pytest.raises(ParameterError, match="'hinge' has no setting 'tau'; it has none"):
+        get_loss("hinge", tau=0.1)
+
+
+def test_there_are_enough():
+    assert len(LOSSES) >= 30
+
+
+@pytest.mark.parametrize("kind", LOSSES.values(), ids=LOSSES)
+def test_every_loss_says_what_it_is(kind):
+    assert kind.formula
+    assert kind.summary
+    assert not (kind.piecewise_linear and kind.smooth)
+    loss = kind()
+    assert type(loss)(**loss.settings).settings == loss.settings
 
 
 @every_loss
@@ -70,9 +60,9 @@ def test_curvature_is_the_second_derivative(loss):
 
 
 @every_loss
-@given(st.floats(-20, 20), st.floats(-20, 20), st.floats(0, 1), st.booleans())
-def test_convex(loss, start, stop, part, positive):
-    y = np.full(1, 1.0 if positive else -1.0)
+@given(st.floats(-20, 20), st.floats(-20, 20), st.floats(0, 1), st.integers(0, 49))
+def test_convex(loss, start, stop, part, row):
+    y = labels(loss, 50)[row : row + 1]
     at = lambda z: float(loss.value_and_grad(np.array([z]), y)[0][0])  # noqa: E731
     chord = (1 - part) * at(start) + part * at(stop)
     assert at((1 - part) * start + part * stop) <= chord + 1e-12 * (1 + abs(chord))
@@ -110,7 +100,11 @@ def test_compiled_form_is_the_same(loss):
     assert value == pytest.approx(float(c @ moved), rel=1e-12)
     assert slope == pytest.approx(float((c * inclines) @ dz), rel=1e-9, abs=1e-9)
     a = -c * slopes
-    assert loss.dual_cost(a, y, c) == pytest.approx(loss.conjugate_sum(a, y, c), rel=1e-11)
+    if loss.has_conjugate:
+        for scale in (1.0, 0.0):
+            expected = loss.conjugate_sum(scale * a, y, c)
+            assert np.isfinite(expected)
+            assert loss.dual_cost(a, y, c, scale) == pytest.approx(expected, rel=1e-10)
 
 
 @every_loss
@@ -145,7 +139,17 @@ def test_weights_are_repetitions(loss):
     assert loss.sum(z, y, times.astype(float)) == pytest.approx(repeated, rel=1e-13)
 
 
-@every_loss
+CONJUGATE = [loss for loss in ALL if loss.has_conjugate]
+every_conjugate = pytest.mark.parametrize("loss", CONJUGATE, ids=repr)
+
+
+def test_only_tweedie_has_no_conjugate():
+    assert {loss.name for loss in ALL} - {loss.name for loss in CONJUGATE} == {"tweedie"}
+    with pytest.raises(AttributeError, match="Tweedie gives no conjugate"):
+        get_loss("tweedie").dual_cost(np.zeros(1), np.zeros(1), np.ones(1))
+
+
+@every_conjugate
 def test_fenchel_and_young(loss):
     """ψ(a) + c·l(z) + az ≥ 0 for every z, with equality where a = −c·l'(z)."""
     z, y = scores(loss, 60)
@@ -163,14 +167,94 @@ def test_fenchel_and_young(loss):
         assert at_slope == pytest.approx(0, abs=1e-9 * (1 + abs(dual)))
 
 
-@every_loss
+@every_conjugate
 def test_what_is_not_feasible_costs_infinitely_much(loss):
     y, c = labels(loss, 1), np.ones(1)
-    if loss.name in ("squared", "squared_epsilon_insensitive"):
+    if loss.name in ("squared", "squared_epsilon_insensitive", "expectile"):
         assert loss.conjugate_sum(np.array([1.0]), y, np.zeros(1)) == np.inf
     else:
-        assert loss.conjugate_sum(-y * 0.5 if loss.labels == "binary" else np.array([1.5]), y, c) == np.inf
+        sides = [np.array([side]) for side in (100.0, -100.0)]
+        assert np.inf in [loss.conjugate_sum(a, y, c) for a in sides]
+        assert [loss.dual_cost(a, y, c) for a in sides] == [loss.conjugate_sum(a, y, c) for a in sides]
     assert loss.conjugate_sum(np.zeros(1), y, np.zeros(1)) == 0
+    assert loss.dual_cost(np.ones(1), y, np.zeros(1)) == np.inf
+
+
+KINKED = [loss for loss in ALL if loss.piecewise_linear]
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=repr)
+def test_kinks_are_all_that_bends_a_piecewise_linear_loss(loss):
+    y = labels(loss, 200)
+    kinks = loss.kinks(y)
+    slope = lambda z: loss.value_and_grad(z, y)[1]  # noqa: E731
+    rise = np.zeros(200)
+    for where, jump in kinks:
+        together = sum(other for place, other in kinks if np.array_equal(place, where))  # a tube without width
+        np.testing.assert_allclose(slope(where + 1e-6) - slope(where - 1e-6), together, atol=1e-12)
+        rise += jump
+    np.testing.assert_allclose(slope(np.full(200, 1e6)) - slope(np.full(200, -1e6)), rise, atol=1e-12)
+
+
+def test_losses_without_kinks_say_so():
+    assert {loss.name for loss in ALL if not loss.smooth} == {loss.name for loss in KINKED}
+    with pytest.raises(AttributeError, match="Logistic is not said to be piecewise linear"):
+        get_loss("logistic").kinks(np.ones(1))
+
+
+@every_loss
+def test_labels_of_its_domain_are_taken(loss):
+    loss.check_labels(labels(loss, 500))
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "words"),
+    [
+        ("hinge", 0.0, "row 1 has the label 0; the labels of 'hinge' must be −1 and \\+1"),
+        ("squared", np.nan, "row 1 has the label nan; the labels of 'squared' must be finite numbers"),
+        ("huber", np.inf, "row 1 has the label inf"),
+        ("poisson", -1.0, "row 1 has the label -1; the labels of 'poisson' must be finite numbers that are not neg"),
+        ("gamma", 0.0, "row 1 has the label 0; the labels of 'gamma' must be positive and finite"),
+        ("tweedie", -0.5, "row 1 has the label -0.5; .* not negative"),
+        ("cross_entropy", 1.5, "row 1 has the label 1.5; the labels of 'cross_entropy' must be between 0 and 1"),
+    ],
+)
+def test_other_labels_are_refused_by_their_row(name, bad, words):
+    y = np.array([1.0, bad, bad])
+    with pytest.raises(LabelError, match=words):
+        get_loss(name).check_labels(y)
+
+
+def test_novelty_does_not_look_at_labels():
+    get_loss("novelty").check_labels(np.array([np.nan]))
+
+
+def test_a_quantile_has_tau_of_the_labels_below_it():
+    y = np.random.default_rng(9).normal(size=4001)
+    for tau in (0.1, 0.5, 0.8):
+        loss = get_loss("quantile", tau=tau)
+        total = [loss.sum(np.full(4001, z), y, np.ones(4001)) for z in np.sort(y)]
+        assert int(np.argmin(total)) == pytest.approx(4000 * tau, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "best"), [("poisson", np.log), ("gamma", np.log), ("tweedie", np.log), ("cross_entropy", None)]
+)
+def test_a_perfect_prediction_costs_nothing(name, best):
+    y = np.array([0.2, 0.7]) if best is None else np.array([0.5, 3.0, 1e5])
+    z = np.log(y / (1 - y)) if best is None else best(y)
+    values, slopes = get_loss(name).value_and_grad(z, y)
+    np.testing.assert_allclose(slopes, 0, atol=1e-9 * (1 + y.max()))
+    if best is not None:
+        np.testing.assert_allclose(values, 0, atol=1e-9 * (1 + y.max()))
+
+
+def test_tweedie_lies_between_poisson_and_gamma():
+    z, y = np.linspace(-2, 2, 9), np.full(9, 1.7)
+    for power, name in ((1 + 1e-7, "poisson"), (2 - 1e-7, "gamma")):
+        near, limit = get_loss("tweedie", power=power).value_and_grad(z, y), get_loss(name).value_and_grad(z, y)
+        np.testing.assert_allclose(near[0], limit[0], atol=1e-5)
+        np.testing.assert_allclose(near[1], limit[1], atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if loss.has_rounded], ids=repr)
@@ -184,9 +268,23 @@ def test_rounded_form_is_near_and_dual_feasible(loss, width):
     assert np.isfinite(loss.conjugate_sum(-rounded.slopes(z, y, np.ones(2000)), y, np.ones(2000)))
 
 
-def test_settings_are_checked():
-    for name, setting in (("epsilon_insensitive", "epsilon"), ("rounded_hinge", "width"), ("soft_hinge", "width")):
-        with pytest.raises(ParameterError, match=setting):
-            get_loss(name, **{setting: -1.0})
-    with pytest.raises(ParameterError, match="width"):
-        get_loss("soft_epsilon_insensitive", width=0.0)
+@pytest.mark.parametrize(
+    ("name", "setting", "bad"),
+    [
+        ("epsilon_insensitive", "epsilon", -1.0),
+        ("rounded_hinge", "width", -1.0),
+        ("huber_hinge", "width", 0.0),
+        ("soft_hinge", "width", np.inf),
+        ("soft_epsilon_insensitive", "width", 0.0),
+        ("quantile", "tau", 1.0),
+        ("soft_quantile", "tau", np.nan),
+        ("expectile", "tau", 0.0),
+        ("huber", "delta", 0.0),
+        ("pseudo_huber", "delta", -1.0),
+        ("tweedie", "power", 2.0),
+        ("novelty", "rho", 0.0),
+    ],
+)
+def test_settings_are_checked(name, setting, bad):
+    with pytest.raises(ParameterError, match=f"{setting} must"):
+        get_loss(name, **{setting: bad})

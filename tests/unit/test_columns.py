@@ -1,4 +1,4 @@
-"""Features copied out of rows, sweeps over their columns, and compiled conjugates, against NumPy twins."""
+"""Features copied out of rows, and sweeps over their columns, against NumPy twins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from beeline.data.arrays import from_arrays
 from beeline.kernels import Columns, complete_gram, descend_gram
-from beeline.losses import LOSSES, ScalarLoss
 
 
 def random_rows(rng, m, d, sparse, dtype):
@@ -96,33 +95,3 @@ def test_sweeps_end_at_the_minimum_of_a_singular_model():
     violation = np.where(w == 0, np.maximum(np.abs(gradient) - 0.05, 0), np.abs(gradient + 0.05 * np.sign(w)))
     assert violation.max() <= 1e-8
     assert last <= 1e-10 < first
-
-
-COMPILED = sorted(name for name, kind in LOSSES.items() if issubclass(kind, ScalarLoss) and kind.compiled)
-CURVED = [name for name in COMPILED if LOSSES[name]().has_curvature]
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_compiled_conjugates_are_the_losses_own(name):
-    loss, rng = LOSSES[name](), np.random.default_rng(0)
-    y = np.where(rng.random(500) < 0.5, -1.0, 1.0) if loss.labels == "binary" else rng.normal(size=500)
-    c = rng.uniform(0, 2, 500) * (rng.random(500) < 0.9)
-    inside = c * rng.uniform(0, 1, 500)
-    feasible = y * inside if loss.labels == "binary" else np.sign(rng.normal(size=500)) * inside
-    for scale in (1.0, 0.3, 0.0):
-        expected = loss.conjugate_sum(scale * feasible, y, c)
-        assert np.isfinite(expected)
-        assert loss.dual_cost(feasible, y, c, scale) == pytest.approx(expected, rel=1e-12)
-    outside = -y if loss.labels == "binary" else np.where(c > 0, c + 1, 1.0)
-    assert loss.dual_cost(outside, y, c) == loss.conjugate_sum(outside, y, c) == np.inf
-
-
-@pytest.mark.parametrize("name", CURVED)
-def test_derivatives_are_what_sum_slopes_and_curvatures_say(name):
-    loss, rng = LOSSES[name](), np.random.default_rng(1)
-    z, c = rng.normal(size=300), rng.uniform(0, 2, 300)
-    y = np.where(rng.random(300) < 0.5, -1.0, 1.0)
-    value, slopes, curvatures = loss.derivatives(z, y, c)
-    assert value == pytest.approx(loss.sum(z, y, c), rel=1e-14)
-    np.testing.assert_array_equal(slopes, loss.slopes(z, y, c))
-    np.testing.assert_array_equal(curvatures, loss.curvatures(z, y, c))

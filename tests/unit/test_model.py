@@ -198,7 +198,9 @@ class TestShapes:
             {"platt": np.zeros((1, 2))},
             {"link": "magic"},
             {"feature_names": ["a"]},
-            {"classes": None},
+            {"classes": None, "link": "softmax"},
+            {"link": "exp"},
+            {"multilabel": True},
         ],
     )
     def test_what_does_not_fit_is_refused(self, change):

@@ -37,7 +37,8 @@ def model_facts(model: Model, path: str | Path) -> Facts:
         "loss": model.loss,
         "loss_settings": model.loss_settings,
         "classes": None if model.classes is None else class_names(model.classes),
-        "probabilities": None if model.link == "none" else model.link,
+        "probabilities": model.link if model.has_probabilities else None,
+        "link": model.link,
         "features": model.n_features,
         "outputs": model.n_outputs,
         "nonzeros": model.nonzeros,
@@ -57,7 +58,7 @@ def class_names(classes: AnyArray) -> list[str]:
 
 def top_features(model: Model, most: int) -> list[Facts]:
     """The features with the largest weights of each output, largest first."""
-    found = []
+    found, names = [], [] if model.classes is None else class_names(model.classes)
     for output in range(model.n_outputs):
         weights = model.weights[:, output]
         size = np.abs(weights)
@@ -66,6 +67,6 @@ def top_features(model: Model, most: int) -> list[Facts]:
         features = [
             {"feature": model.feature_name(int(j)), "weight": float(weights[j])} for j in order if weights[j] != 0
         ]
-        name = "value" if model.classes is None else class_names(model.classes)[1 if model.n_outputs == 1 else output]
+        name = model.output_name(output) if model.classes is None else names[1 if model.kind == "binary" else output]
         found.append({"output": name, "intercept": float(model.intercepts[output]), "features": features})
     return found

@@ -47,7 +47,7 @@ def predict(
 
     MODEL is a file that beeline train or LIBLINEAR wrote. DATA is a store or raw files, which are read by the model's
     own recipe: same columns, categories and scaling. Prints one prediction a line, in the order of the rows, however
-    many there are.
+    many there are; the labels of a set with spaces between them, the numbers of a vector with commas.
 
     Example: beeline predict income.model new.csv -o answers.txt
     """
@@ -78,22 +78,30 @@ def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callabl
     if model.classes is None:
         if probabilities or scores:
             raise ParameterError("the model is a regression, which has neither classes nor probabilities")
-        return "", lambda z: "".join(f"{value!r}\n" for value in z[:, 0].tolist())
+        return "", lambda z: "".join(f"{','.join(map(repr, row))}\n" for row in model.values(z).tolist())
     names = [_quoted(name) for name in class_names(model.classes)]
     if not (probabilities or scores):
-        return "", lambda z: "".join(f"{names[k]}\n" for k in model.class_numbers(z).tolist())
+        return "", lambda z: "".join(f"{label}\n" for label in _labels(model, names, z))
     if probabilities and not model.has_probabilities:
-        raise ParameterError(
-            f"the loss {model.loss!r} gives scores, not probabilities; train with --probability to have them calibrated"
+        advice = (
+            "by multilabel_logistic to have them" if model.multilabel else "with --probability to have them calibrated"
         )
-    columns = names[1:] if scores and model.n_outputs == 1 else names
+        raise ParameterError(f"the loss {model.loss!r} gives scores, not probabilities; train {advice}")
+    columns = names[1:] if scores and model.kind == "binary" else names
 
     def lines(z: Floats) -> str:
         figures = z if scores else model.probabilities(z)
-        rows = zip(model.class_numbers(z).tolist(), figures.tolist(), strict=True)
-        return "".join(f"{names[k]},{','.join(map(repr, row))}\n" for k, row in rows)
+        rows = zip(_labels(model, names, z), figures.tolist(), strict=True)
+        return "".join(f"{label},{','.join(map(repr, row))}\n" for label, row in rows)
 
     return f"label,{','.join(columns)}\n", lines
+
+
+def _labels(model: Model, names: list[str], z: Floats) -> Iterator[str]:
+    """The class of each row; of a set, the labels with spaces between them."""
+    if model.multilabel:
+        return (" ".join(names[k] for k, has in enumerate(row) if has) for row in model.answers(z).tolist())
+    return (names[k] for k in model.class_numbers(z).tolist())
 
 
 def _quoted(text: str) -> str:

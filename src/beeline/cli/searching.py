@@ -65,7 +65,7 @@ def _searched(prepared: Prepared) -> Selection:
 
     settings = prepared.settings
     task, classes = make_task(prepared.data, settings, None, None)
-    metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task))
+    metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task), task.loss)
     with warnings_as_lines(), watched_search(metric, settings.selecting.rule) as on_point:
         watched = replace(settings, selecting=replace(settings.selecting, on_point=on_point))
         return search(task, classes, watched)

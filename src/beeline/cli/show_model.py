@@ -69,7 +69,7 @@ def show_evaluation(facts: Facts) -> None:
 
 
 def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
-    yield "predicts", plain(_classes(facts)) if facts["classes"] is not None else "a number"
+    yield "predicts", plain(_classes(facts)) if facts["classes"] is not None else _numbers(facts)
     yield "loss", _loss(facts)
     yield "features", f"{facts['features']:,}"
     share = facts["nonzeros"] / max(1, facts["features"] * facts["outputs"])
@@ -108,12 +108,23 @@ def _found(selection: Facts) -> str:
 
 
 def _loss(facts: Facts) -> str:
-    settings = ", ".join(f"{name} {number(value)}" for name, value in facts["loss_settings"].items())
+    settings = ", ".join(f"{name} {_setting(value)}" for name, value in facts["loss_settings"].items())
     return f"{facts['loss']} ({settings})" if settings else str(facts["loss"])
+
+
+def _setting(value: Any) -> str:  # noqa: ANN401
+    return f"{len(value)} × {len(value)}" if isinstance(value, list) else number(value)
+
+
+def _numbers(facts: Facts) -> str:
+    what = "a number" if facts["outputs"] == 1 else f"{facts['outputs']:,} numbers"
+    return what + {"exp": ", exp of the score", "logistic": ", a share between 0 and 1"}.get(facts["link"], "")
 
 
 def _classes(facts: Facts) -> str:
     names = facts["classes"]
+    if facts["kind"] == "multilabel":
+        return f"sets of {count(len(names), 'label')}"
     if len(names) == 2:
         return f"classes {printable(names[0])} and {printable(names[1])}"
     form = facts["settings"].get("multiclass")

@@ -11,17 +11,43 @@ __all__ = ["TrainingOptions", "number_or_auto", "panel_option"]
 
 # Spelled out, so that --help needs no NumPy; a test compares them with the registries.
 LossName = Literal[
+    "absolute",
     "crammer_singer",
+    "cross_entropy",
     "epsilon_insensitive",
+    "expectile",
+    "exponential",
+    "gamma",
     "hinge",
+    "huber",
+    "huber_hinge",
+    "log_cosh",
     "logistic",
+    "modified_huber",
+    "multiclass_margin",
+    "multiclass_perceptron",
+    "multilabel_hinge",
+    "multilabel_logistic",
+    "multilabel_squared_hinge",
+    "multivariate_squared",
+    "novelty",
+    "perceptron",
+    "poisson",
+    "pseudo_huber",
+    "quantile",
     "rounded_hinge",
+    "scaled_multiclass_margin",
     "soft_epsilon_insensitive",
     "soft_hinge",
+    "soft_quantile",
     "softmax",
+    "softmax_margin",
     "squared",
     "squared_epsilon_insensitive",
     "squared_hinge",
+    "squared_perceptron",
+    "tweedie",
+    "weston_watkins",
 ]
 RegularizerName = Literal["l2", "l1", "elastic_net"]
 InterceptKind = Literal["free", "regularized", "none"]
@@ -65,6 +91,10 @@ class TrainingOptions:
         panel_option(
             "What the ε-insensitive losses do not see, 0.1 when not given; auto searches for it along with C.", "WIDTH"
         ),
+    ] = None
+    loss_setting: Annotated[
+        list[str] | None,
+        panel_option("A setting of the loss's own, such as tau=0.9. May be given several times.", "NAME=VALUE"),
     ] = None
     intercept: Annotated[
         InterceptKind,
@@ -119,16 +149,41 @@ class TrainingOptions:
         loss = self.named_loss or "logistic"
         if self.l1_ratio is not None and self.regularizer != "elastic_net":
             raise ParameterError("l1_ratio has no meaning without regularizer=elastic_net; leave it out")
-        if self.epsilon is not None and not loss.endswith("epsilon_insensitive"):
-            raise ParameterError("epsilon has no meaning without an ε-insensitive loss; leave it out")
-        epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
         same = ("intercept", "multiclass", "solver", "max_passes", "seed")
         return {name: getattr(self, name) for name in same} | {
-            "loss": get_loss(loss, **({"epsilon": epsilon} if isinstance(epsilon, float) else {})),
+            "loss": get_loss(loss, **self._loss_settings(loss)),
             "regularizer": get_regularizer(
                 self.regularizer, **({} if self.l1_ratio is None else {"l1_ratio": self.l1_ratio})
             ),
         }
+
+    def _loss_settings(self, loss: str) -> dict[str, Any]:
+        """The settings of the loss's own: numbers, or matrices as JSON."""
+        from beeline.exceptions import ParameterError
+
+        if self.epsilon is not None and not loss.endswith("epsilon_insensitive"):
+            raise ParameterError("epsilon has no meaning without an ε-insensitive loss; leave it out")
+        if self.loss_setting and self.named_loss is None:
+            raise ParameterError("loss_setting has no meaning without --loss; name the loss")
+        epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
+        settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
+        return settings | dict(_named_value(item) for item in self.loss_setting or [])
+
+
+def _named_value(item: str) -> tuple[str, float | list[Any]]:
+    """NAME=VALUE, taken apart."""
+    import json
+
+    from beeline.exceptions import ParameterError
+
+    name, _, text = item.partition("=")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, int | float | list):
+        raise ParameterError(f"loss_setting must be NAME=VALUE such as tau=0.9, not {item!r}")
+    return name, value
 
 
 def number_or_auto(name: str, text: str) -> float | Literal["auto"]:

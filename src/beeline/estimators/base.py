@@ -70,6 +70,16 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _classifies(self) -> bool:
         """Whether labels are classes."""
 
+    @property
+    def _several(self) -> bool:
+        """Whether a row has several labels: y is a matrix."""
+        return False
+
+    @property
+    def _needs_labels(self) -> bool:
+        """Whether there must be labels at all."""
+        return True
+
     def _gives_probabilities(self) -> bool:
         """Whether scores become probabilities."""
         return False
@@ -191,6 +201,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ANN401
         """The accuracy of a classifier, or R² of a regression.
 
+        For several numbers a row, the mean of their R²; for sets of labels, the part of the rows whose whole set is
+        predicted.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -199,9 +212,11 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         model, rows = self._fitted_model(), self._rows(X)
         weights = self._weights(sample_weight, rows.n_rows)
         weights = rows.weights if weights is None else weights
-        if model.classes is None:
-            return r2(np.asarray(_own_labels(rows) if y is None else y, np.float64), model.predict(rows), weights)
         predicted = model.predict(rows)
+        if self._several:
+            return _score_of_several(model, np.asarray(y), predicted, weights)
+        if model.classes is None:
+            return r2(np.asarray(_own_labels(rows) if y is None else y, np.float64), predicted, weights)
         if y is None:
             recipe = rows.recipe
             return accuracy(model.label_numbers(_own_labels(rows), recipe), model.label_numbers(predicted), weights)
@@ -209,15 +224,15 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """The weights: (n_features,) for a regression, (1, n_features) or (classes, n_features) for a classifier."""
+        """The weights: (n_features,) for a regression of one number, otherwise (outputs, n_features)."""
         weights = self._learned().weights
-        return weights.T if self._classifies else weights[:, 0]
+        return weights.T if self._classifies or self._several else weights[:, 0]
 
     @property
     def intercept_(self) -> Floats | float:
         """The intercept of a regression, or a vector of them."""
         intercepts = self._learned().intercepts
-        return intercepts if self._classifies else float(intercepts[0])
+        return intercepts if self._classifies or self._several else float(intercepts[0])
 
     @property
     def report_(self) -> Report:
@@ -238,7 +253,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
         if not isinstance(X, Dataset):
-            options = {"accept_sparse": "csr", "dtype": _FLOATS, "y_numeric": not self._classifies}
+            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS}
+            if y is None and not self._needs_labels:
+                return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
+            options |= {"y_numeric": not self._classifies, "multi_output": self._several}
             X, y = validate_data(self, X, y, **options)
             if self._classifies:
                 check_classification_targets(y)
@@ -250,8 +268,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             self.feature_names_in_ = np.array(X.feature_names, dtype=object)
         if y is not None:
             y = check_array(y, ensure_2d=False, dtype=None if self._classifies else np.float64, input_name="y")
-            if y.shape != (X.n_rows,):
-                raise LabelError(f"y must have one label a row, {X.n_rows} in all, not shape {y.shape}")
+            if y.ndim != 1 + self._several or len(y) != X.n_rows:
+                what = "a row of labels" if self._several else "one label"
+                raise LabelError(f"y must have {what} a row, {X.n_rows} in all, not shape {y.shape}")
         return X, y
 
     def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
@@ -293,7 +312,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if not self.warm_start or "model_" not in vars(self) or self.model_.n_features != data.n_features:
             return None
         if not self._classifies:
-            return self.model_ if self.model_.classes is None else None
+            outputs = 1 if not self._several else 0 if labels is None else labels.shape[1]
+            fits = self.model_.kind in ("regression", "multilabel") and self.model_.n_outputs == outputs
+            return self.model_ if fits else None
         y = _own_labels(data) if labels is None else labels
         return self.model_ if np.array_equal(np.unique(y), self.classes_) else None
 
@@ -344,6 +365,16 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise when a parameter is none of its choices."""
     if value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _score_of_several(model: Model, y: AnyArray, predicted: AnyArray, weights: Floats | None) -> float:
+    """The part of the sets that are predicted, or the mean of R² over the numbers of a row."""
+    if y.shape != predicted.shape:
+        raise LabelError(f"y must have the shape {predicted.shape}, not {y.shape}")
+    if model.multilabel:
+        return accuracy(np.ones(len(y), bool), (y == predicted).all(axis=1), weights)
+    columns = zip(y.astype(np.float64).T, predicted.T, strict=True)
+    return float(np.mean([r2(np.ascontiguousarray(a), np.ascontiguousarray(b), weights) for a, b in columns]))
 
 
 def _own_labels(data: Dataset) -> Floats:

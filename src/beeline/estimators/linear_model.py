@@ -20,7 +20,9 @@ __all__ = ["LinearModel"]
 class LinearModel(LinearEstimator):
     """A linear model with any loss, regularizer and solver.
 
-    Minimises Ω(w) + C·Σ weight_i·l(z_i, y_i), z = Xw + b. It is a classifier or a regression as its loss wants.
+    Minimises Ω(w) + C·Σ weight_i·l(z_i, y_i), z = Xw + b. It is a classifier or a regression as its loss wants; losses
+    of sets and vectors take a matrix y, of 0 and 1 or of numbers. A regression under a link predicts values, not
+    scores: exp(z) for "poisson".
 
     <fit>
 
@@ -95,19 +97,33 @@ class LinearModel(LinearEstimator):
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if self._classifies:
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        labels = get_loss(self.loss).labels
+        tags.target_tags.required = self._needs_labels
+        tags.target_tags.multi_output, tags.target_tags.single_output = self._several, not self._several
+        if self._classifies or labels == "sets":
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=self._classifies, multi_label=labels == "sets")
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
 
     @property
     def _classifies(self) -> bool:
-        return get_loss(self.loss).labels != "real"
+        return get_loss(self.loss).classifies
+
+    @property
+    def _several(self) -> bool:
+        return get_loss(self.loss).labels in ("sets", "vectors")
+
+    @property
+    def _needs_labels(self) -> bool:
+        return get_loss(self.loss).labels != "none"
 
     def _gives_probabilities(self) -> bool:
-        return self._classifies and (bool(self.probability) or get_loss(self.loss).name in ("logistic", "softmax"))
+        loss = get_loss(self.loss)
+        if loss.labels == "sets":
+            return loss.link != "none"
+        return loss.classifies and (bool(self.probability) or loss.link != "none")
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -89,14 +89,15 @@ def fit(
         intercepts=trained.intercepts,
         classes=None if classes is None else classes.names,
         loss=task.loss.name,
-        loss_settings={key: float(value) for key, value in vars(task.loss).items() if isinstance(value, int | float)},
+        loss_settings=task.loss.settings,
         link=(link := link_of(task)),
+        multilabel=task.loss.labels == "sets",
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
         settings=_recorded(settings, task, selection),
         version=__version__,
     )
-    if settings.probability and classes is not None and link == "none":
+    if settings.probability and task.loss.classifies and classes is not None and link == "none":
         platt = _calibrate(task, classes, trained, settings, model)
         model = replace(model, link="platt", platt=platt)
     report = _report(trained, data.n_rows, time.perf_counter() - clock)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
+from beeline.data.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting.settings import ClassWeight
 from beeline.model.model import shortened
 
-__all__ = ["Classes", "class_weights", "count_labels", "find_classes"]
+__all__ = ["Classes", "class_weights", "count_labels", "find_classes", "find_sets"]
 
 _WIDEST = 1 << 20  # of whole-number labels that are counted instead of sorted
 _PIECE = 1 << 16  # labels that are looked at together
@@ -28,7 +29,7 @@ class Classes:
     names
         What they are called, sorted.
     numbers
-        The class number of every row, 0 … K−1, as small integers.
+        The class number of every row, 0 … K−1, as small integers; for sets of labels a matrix of −1 and +1.
     """
 
     names: AnyArray
@@ -71,6 +72,38 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
         new_number[kept] = np.arange(len(kept))
         numbers = new_number[numbers]
     return Classes(names[kept], numbers)
+
+
+def find_sets(y: AnyArray | LabelSets, texts: tuple[str, ...] | None = None) -> Classes:
+    """The labels of which each row has a set.
+
+    Parameters
+    ----------
+    y
+        The sets, or a matrix of 0 and 1: row i has label k or not. The labels of a matrix are called 0 … K−1.
+    texts
+        Where the labels are numbers of texts, those texts.
+    """
+    names: AnyArray
+    if isinstance(y, LabelSets):
+        names, place = np.unique(y.stored(), return_inverse=True)
+        signs = np.full((len(y), len(names)), -1.0)
+        signs[np.repeat(np.arange(len(y)), np.diff(y.indptr)), place.reshape(-1)] = 1.0
+        names = names if texts is None else np.array([texts[int(name)] for name in names])
+    else:
+        y = np.asarray(y)
+        if y.ndim != 2:
+            raise LabelError(
+                "each row has one label and a set is needed: read the data with multilabel=True, or give y as a matrix "
+                "of 0 and 1 with a column a label"
+            )
+        if not (allowed := (y == 0) | (y == 1)).all():
+            row, column = np.unravel_index(int(np.argmin(allowed)), y.shape)
+            raise LabelError(f"row {row} has {y[row, column]} for label {column}; sets of labels are told by 0 and 1")
+        names, signs = np.arange(y.shape[1]), np.where(y == 1, 1.0, -1.0)
+    if not len(names):
+        raise LabelError("no row has a label; there is nothing to learn")
+    return Classes(names, signs)
 
 
 def count_labels(y: AnyArray) -> int | None:

@@ -77,7 +77,7 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
     return select(
         task,
         settings.selecting,
-        names=None if classes is None else classes.names,
+        names=classes.names if classes is not None and task.loss.classifies else None,
         link=link_of(task),
         solver=settings.solver,
         seed=settings.seed,

@@ -10,9 +10,10 @@ from beeline._types import AnyArray, Floats
 from beeline.data.dataset import Dataset
 from beeline.data.labels import LabelSets
 from beeline.exceptions import DataError, LabelError, ParameterError
-from beeline.fitting.labels import Classes, class_weights, find_classes
+from beeline.fitting.labels import Classes, class_weights, find_classes, find_sets
 from beeline.fitting.settings import Settings
 from beeline.links import Link
+from beeline.losses import Loss
 from beeline.solvers.training import Task
 
 __all__ = ["link_of", "make_task"]
@@ -21,7 +22,7 @@ __all__ = ["link_of", "make_task"]
 def make_task(
     data: Dataset, settings: Settings, y: AnyArray | None = None, sample_weight: Floats | None = None
 ) -> tuple[Task, Classes | None]:
-    """(what to learn, the classes; None for a regression). Where C is searched for, it is 1.
+    """(what to learn, the classes or labels; None where there are none). Where C is searched for, it is 1.
 
     Parameters
     ----------
@@ -29,22 +30,24 @@ def make_task(
         A label and a weight a row; None: those of the data.
     """
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
-    labels = _labels(data) if y is None else y
+    labels = _labels(data, settings.the_loss) if y is None else y
     return _task(data, labels, _weights(data, sample_weight), settings, texts)
 
 
 def link_of(task: Task) -> Link:
-    """How the scores of a task become probabilities."""
-    if task.n_classes is None or task.loss.name not in ("logistic", "softmax"):
-        return "none"
+    """What the scores of a task mean."""
+    if task.n_classes is None or task.loss.link == "none":
+        return task.loss.link
     return "softmax" if task.form == "softmax" and task.n_classes > 2 else "logistic"
 
 
-def _labels(data: Dataset) -> AnyArray:
+def _labels(data: Dataset, loss: Loss) -> AnyArray | LabelSets:
     labels = data.labels
+    if loss.labels == "none":
+        return np.zeros(data.n_rows)
     if labels is None:
         raise LabelError("the data have no labels; say which column holds them when they are read")
-    if isinstance(labels, LabelSets):
+    if isinstance(labels, LabelSets) and loss.labels != "sets":
         raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
     return labels
 
@@ -61,9 +64,9 @@ def _weights(data: Dataset, given: Floats | None) -> Floats | None:
 
 
 def _task(
-    data: Dataset, y: AnyArray, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
+    data: Dataset, y: AnyArray | LabelSets, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
 ) -> tuple[Task, Classes | None]:
-    """(what to learn, the classes; None for a regression)."""
+    """(what to learn, the classes or labels; None where there are none)."""
     loss, regularizer = settings.the_loss, settings.the_regularizer
     total = float(data.n_rows if weights is None else weights.sum())
     if not total > 0:
@@ -72,18 +75,23 @@ def _task(
     if settings.searches:
         C, strength = 1.0, 1.0
     common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
-    if loss.labels == "real":
-        if texts is not None:
+    if not loss.classifies:
+        _refuse_without_classes(settings, loss)
+        if loss.labels == "sets":
+            sets = find_sets(y, texts)
+            return Task(data, sets.numbers, None, loss, regularizer, **common), sets
+        if texts is not None and loss.labels != "none":
             raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
-        _refuse_for_regression(settings)
         return Task(data, np.asarray(y, np.float64), None, loss, regularizer, **common), None
+    assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
     each = class_weights(classes, settings.class_weight, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
 
 
-def _refuse_for_regression(settings: Settings) -> None:
+def _refuse_without_classes(settings: Settings, loss: Loss) -> None:
+    what = f"the loss {loss.name!r}" if loss.labels in ("sets", "none") else "a regression"
     for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
         if getattr(settings, name) != unset:
-            raise ParameterError(f"{name} has no meaning for a regression; leave it out")
+            raise ParameterError(f"{name} has no meaning for {what}; leave it out")

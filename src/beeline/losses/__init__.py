@@ -2,59 +2,154 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Loss, RowLoss, ScalarLoss, VectorLoss
-from beeline.losses.margin import Hinge, Logistic, RoundedHinge, SoftHinge, SquaredHinge
-from beeline.losses.multiclass import CrammerSinger, Softmax
+from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.checking import check_loss
+from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
+from beeline.losses.margin import (
+    Exponential,
+    Hinge,
+    HuberHinge,
+    Logistic,
+    ModifiedHuber,
+    Perceptron,
+    RoundedHinge,
+    SoftHinge,
+    SquaredHinge,
+    SquaredPerceptron,
+)
+from beeline.losses.multiclass import CrammerSinger, MulticlassPerceptron, Softmax, WestonWatkins
+from beeline.losses.multioutput import (
+    MultilabelHinge,
+    MultilabelLogistic,
+    MultilabelSquaredHinge,
+    MultivariateSquared,
+)
+from beeline.losses.novelty import Novelty
+from beeline.losses.quantile import Expectile, Quantile, SoftQuantile
+from beeline.losses.rates import CrossEntropy, Gamma, Poisson, Tweedie
 from beeline.losses.regression import (
+    Absolute,
     EpsilonInsensitive,
+    Huber,
     LeastSquares,
+    LogCosh,
+    PseudoHuber,
     SoftEpsilonInsensitive,
     SquaredEpsilonInsensitive,
 )
 
 __all__ = [
     "LOSSES",
+    "Absolute",
     "CrammerSinger",
+    "CrossEntropy",
     "EpsilonInsensitive",
+    "Expectile",
+    "Exponential",
+    "Gamma",
     "Hinge",
+    "Huber",
+    "HuberHinge",
+    "Labels",
     "LeastSquares",
+    "LogCosh",
     "Logistic",
     "Loss",
+    "LossLink",
+    "ModifiedHuber",
+    "MulticlassMargin",
+    "MulticlassPerceptron",
+    "MultilabelHinge",
+    "MultilabelLogistic",
+    "MultilabelSquaredHinge",
+    "MultivariateSquared",
+    "Novelty",
+    "Perceptron",
+    "Poisson",
+    "PseudoHuber",
+    "Quantile",
     "RoundedHinge",
     "RowLoss",
     "ScalarLoss",
+    "ScaledMulticlassMargin",
     "SoftEpsilonInsensitive",
     "SoftHinge",
+    "SoftQuantile",
     "Softmax",
+    "SoftmaxMargin",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "SquaredPerceptron",
+    "Tweedie",
     "VectorLoss",
+    "WestonWatkins",
+    "check_loss",
     "get_loss",
+    "loss_settings",
 ]
 
-LOSSES: dict[str, type[Loss]] = {
-    kind.name: kind
-    for kind in (
-        Logistic,
-        Hinge,
-        SquaredHinge,
-        RoundedHinge,
-        SoftHinge,
-        LeastSquares,
-        EpsilonInsensitive,
-        SoftEpsilonInsensitive,
-        SquaredEpsilonInsensitive,
-        Softmax,
-        CrammerSinger,
-    )
-}
+_KINDS: tuple[type[Loss], ...] = (
+    Logistic,
+    Hinge,
+    SquaredHinge,
+    RoundedHinge,
+    HuberHinge,
+    SoftHinge,
+    ModifiedHuber,
+    Exponential,
+    Perceptron,
+    SquaredPerceptron,
+    Softmax,
+    CrammerSinger,
+    WestonWatkins,
+    MulticlassMargin,
+    ScaledMulticlassMargin,
+    SoftmaxMargin,
+    MulticlassPerceptron,
+    MultilabelLogistic,
+    MultilabelHinge,
+    MultilabelSquaredHinge,
+    LeastSquares,
+    Absolute,
+    Huber,
+    PseudoHuber,
+    LogCosh,
+    EpsilonInsensitive,
+    SoftEpsilonInsensitive,
+    SquaredEpsilonInsensitive,
+    Quantile,
+    SoftQuantile,
+    Expectile,
+    Poisson,
+    Gamma,
+    Tweedie,
+    CrossEntropy,
+    MultivariateSquared,
+    Novelty,
+)
+
+LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
 
 
-def get_loss(loss: str | Loss, **settings: float) -> Loss:
+def loss_settings(name: str) -> dict[str, Any]:
+    """What the loss of that name can be set to, with the defaults."""
+    parameters = inspect.signature(LOSSES[name]).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
     """The loss of that name, made with the settings; a loss passes through."""
     if isinstance(loss, Loss):
         return loss
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}")
+    known = loss_settings(loss)
+    for name in settings:
+        if name not in known:
+            offer = f"it has {' and '.join(known)}" if known else "it has none"
+            raise ParameterError(f"the loss {loss!r} has no setting {name!r}; {offer}")
     return LOSSES[loss](**settings)

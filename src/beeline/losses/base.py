@@ -3,9 +3,10 @@
 Conventions
 -----------
 - A scalar loss l(z, y) takes one score and one label a row; both are float64 vectors of the same length.
-- A vector loss takes K scores and one label a row: a float64 matrix of shape (n, K), rows contiguous. Whatever is said
-  of dl/dz then holds row by row for a gradient of K numbers.
+- A vector loss takes K scores a row: a float64 matrix of shape (n, K), rows contiguous. Whatever is said of dl/dz then
+  holds row by row for a gradient of K numbers. Its labels are class numbers, one a row, or a matrix of the same shape.
 - `value_and_grad` returns l and dl/dz row by row. That is all a loss must have.
+- No loss is ever negative, and all are convex in the scores.
 - A loss with a `compiled` name has the same formula among the kernels, for speed; a contract test holds the two
   together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i); they are taken in a fixed order, which
   NumPy's `@` does not promise.
@@ -13,17 +14,29 @@ Conventions
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
+from beeline.exceptions import LabelError
 from beeline.kernels import conjugate_sum, loss_along, loss_sum
 
-__all__ = ["Loss", "RowLoss", "ScalarLoss", "VectorLoss"]
+__all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss"]
 
-Labels = Literal["binary", "real", "classes"]
+Labels = Literal["binary", "real", "none", "classes", "sets", "vectors"]
+LossLink = Literal["none", "logistic", "softmax", "exp"]
+
+_DOMAINS: dict[Labels, str] = {
+    "binary": "−1 and +1",
+    "real": "finite numbers",
+    "none": "anything: they are not looked at",
+    "classes": "class numbers 0 … K−1",
+    "sets": "−1 and +1 for every label of every row",
+    "vectors": "rows of finite numbers",
+}
 
 
 class Loss(ABC):
@@ -31,21 +44,73 @@ class Loss(ABC):
 
     Attributes
     ----------
-    name
-        The loss's name in the registry.
+    name, formula, summary
+        The loss's name in the registry, its formula, and what it is for, in a line each.
     labels
-        What the labels must be: `binary` −1 and +1, `real` any number, `classes` 0 … K−1.
+        What the labels must be: `binary` −1 and +1, `real` numbers, `none` nothing at all, `classes` 0 … K−1, `sets` a
+        matrix of −1 and +1 (row i has label k or not), `vectors` a matrix of numbers.
+    domain
+        Which of those labels it takes, in words; None: all of them.
+    link
+        What a score means: `none`, a value or no more than a score; `exp`, the logarithm of a value; `logistic` and
+        `softmax`, what probabilities are made of.
     smooth
         Whether the gradient is continuous.
+    piecewise_linear
+        Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
+    trusted
+        Whether training may begin with a loss of one's own without a look at its numbers, as `check_loss` takes it.
     """
 
     name: ClassVar[str]
+    formula: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
     labels: ClassVar[Labels]
+    domain: ClassVar[str | None] = None
+    link: ClassVar[LossLink] = "none"
     smooth: ClassVar[bool] = True
+    piecewise_linear: ClassVar[bool] = False
+    trusted: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
+        shown = {
+            key: f"<{len(value)} rows>" if isinstance(value, list) else repr(value)
+            for key, value in self.settings.items()
+        }
+        settings = ", ".join(f"{key}={value}" for key, value in shown.items())
         return f"{type(self).__name__}({settings})"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain JSON: enough to make it again."""
+        given = {key: vars(self)[key] for key in inspect.signature(type(self)).parameters if key in vars(self)}
+        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in given.items()}
+        return {key: value for key, value in plain.items() if isinstance(value, int | float | str | list)}
+
+    @property
+    def classifies(self) -> bool:
+        """Whether a row's label is one of several classes."""
+        return self.labels in ("binary", "classes")
+
+    def allows(self, y: Floats) -> AnyArray:
+        """Whether each of the labels is one that the loss can take."""
+        if self.labels in ("binary", "sets"):
+            allowed: AnyArray = np.abs(y) == 1
+        elif self.labels == "classes":
+            allowed = (y >= 0) & (y == np.floor(y))
+        else:
+            allowed = np.isfinite(y) if self.labels != "none" else np.ones(len(y), bool)
+        return allowed
+
+    def check_labels(self, y: Floats) -> None:
+        """Raise `LabelError` with the first row whose label the loss cannot take."""
+        allowed = self.allows(y)
+        if not allowed.all():
+            row, *column = np.unravel_index(int(np.argmin(allowed)), allowed.shape)
+            needed = self.domain or _DOMAINS[self.labels]
+            raise LabelError(
+                f"row {row} has the label {y[row, *column]:g}; the labels of {self.name!r} must be {needed}"
+            )
 
 
 class RowLoss(Loss):
@@ -55,7 +120,12 @@ class RowLoss(Loss):
     """
 
     compiled: ClassVar[str | None] = None
-    parameters: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def parameters(self) -> tuple[float, float]:
+        """Its settings in the order in which it was given them, for the compiled form."""
+        first, second, *_ = *(value for value in vars(self).values() if isinstance(value, float)), 0.0, 0.0
+        return first, second
 
     @abstractmethod
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -106,7 +176,7 @@ class RowLoss(Loss):
 
     def dual_cost(self, a: Floats, y: Floats, c: Floats, scale: float = 1.0) -> float:
         """`conjugate_sum` of scale · a, compiled where it can be."""
-        if self.compiled:
+        if self.compiled and self.has_conjugate:
             return conjugate_sum(self.compiled, self.parameters, a, scale, y, c)
         return self.conjugate_sum(scale * a, y, c)
 
@@ -129,7 +199,8 @@ class RowLoss(Loss):
 
     def natural_width(self, y: Floats) -> float:
         """A width over which to round kinks at first: the scale on which scores differ."""
-        return 1.0 if self.labels != "real" or not len(y) else float(np.std(y)) or 1.0
+        values = self.labels in ("real", "vectors") and self.link == "none"
+        return float(np.std(y)) or 1.0 if values and len(y) else 1.0
 
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
@@ -142,14 +213,64 @@ class RowLoss(Loss):
 class ScalarLoss(RowLoss):
     """A loss of one score and one label a row; its `curvature` is d²l/dz²."""
 
+    def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
+        """Where the slope of a piecewise linear loss jumps, and by how much.
+
+        Pairs of (the scores, one a row, at which it does; the jump), from small scores to large ones. Along z + t·dz,
+        row i passes its kink at t = (scores_i − z_i)/dz_i, where the sum's derivative by t grows by c_i·jump·|dz_i|.
+        """
+        raise AttributeError(f"{type(self).__name__} is not said to be piecewise linear")
+
 
 class VectorLoss(RowLoss):
-    """A loss of K scores and one label a row.
+    """A loss of K scores a row.
 
     Its `curvature` is a matrix h of shape (n, K) that stands for d²l/dz² = diag(h_i) − h_i h_iᵀ/Σ_k h_ik: the Hessian
-    of a softmax with probabilities h. What a loss of one's own makes of its labels is its own business; it only sees
-    them beside the scores.
+    of a softmax with probabilities h. A loss whose Hessians have another form says so by the three methods below, and
+    its h may be whatever suits them, with one row a row. What a loss of one's own makes of its labels is its own
+    business; it only sees them beside the scores.
+
+    Attributes
+    ----------
+    shift_free
+        Whether the same number added to all scores of a row changes nothing.
     """
+
+    shift_free: ClassVar[bool] = False
+
+    @property
+    def each(self) -> ScalarLoss | None:
+        """The loss of one output where those have nothing to do with each other; None where they have."""
+        return None
+
+    def check_outputs(self, n_outputs: int) -> None:
+        """Raise `ParameterError` when the settings do not fit so many scores a row."""
+
+    def curved(self, h: Floats, u: Floats) -> Floats:
+        """The products H_i u_i of every row's Hessian with a row of u."""
+        totals = h.sum(axis=1, keepdims=True)
+        weighted = h * u
+        mean = np.divide(weighted.sum(axis=1, keepdims=True), totals, out=np.zeros_like(totals), where=totals > 0)
+        products: Floats = weighted - h * mean
+        return products
+
+    def curvature_diagonals(self, h: Floats) -> Floats:
+        """The diagonals of all rows' Hessians."""
+        totals = h.sum(axis=1, keepdims=True)
+        diagonals: Floats = h - h * np.divide(h, totals, out=np.zeros_like(h), where=totals > 0)
+        return diagonals
+
+    def curvature_total(self, h: Floats) -> Floats:
+        """Σ_i H_i, of shape (K, K)."""
+        totals = h.sum(axis=1, keepdims=True)
+        shares = np.divide(h, totals, out=np.zeros_like(h), where=totals > 0)
+        total: Floats = np.diag(h.sum(axis=0)) - np.einsum("ij,ik->jk", h, shares)
+        return total
+
+    @property
+    def has_softmax_curvature(self) -> bool:
+        """Whether Hessians have the form of a softmax, for which there are kernels."""
+        return type(self).curved is VectorLoss.curved
 
 
 def _times(c: Floats, rows: Floats) -> Floats:

@@ -7,21 +7,30 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.losses.base import VectorLoss
 
-__all__ = ["CrammerSinger", "Softmax"]
+__all__ = ["ClassLoss", "CrammerSinger", "MulticlassPerceptron", "Softmax", "WestonWatkins", "class_numbers", "shares"]
 
 _ROUNDING = 1e-14  # of a cost, in each share of it
 
 
-class Softmax(VectorLoss):
+class ClassLoss(VectorLoss):
+    """A loss of which only the differences between the scores of classes matter."""
+
+    labels = "classes"
+    shift_free = True
+
+
+class Softmax(ClassLoss):
     """log Σ_k exp(z_k) − z_y: multinomial logistic regression (row 16 of B's table)."""
 
     name = "softmax"
-    labels = "classes"
+    formula = "log Σ_k exp(z_k) − z_y"
+    summary = "multinomial logistic regression"
+    link = "softmax"
     compiled = "softmax"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and gradient p − e_y, without overflow, and with all digits where the right class is nearly certain."""
-        rows, right, most = np.arange(len(z)), _numbers(y), z.argmax(axis=1)
+        rows, right, most = np.arange(len(z)), class_numbers(y), z.argmax(axis=1)
         powers = np.exp(z - z[rows, most, None])
         powers[rows, most] = 0
         rest = powers.sum(axis=1)  # of all but the most likely class, whose power is 1
@@ -39,24 +48,26 @@ class Softmax(VectorLoss):
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """Σ_k β_k log(β_k/c) with β = c·e_y − a, which must be c times probabilities."""
-        beta = _shares(a, y, c)
+        beta = shares(a, y, c)
         if beta is None:
             return np.inf
         ratio = np.divide(beta, c[:, None], out=np.ones_like(beta), where=beta > 0)
         return float(np.sum(beta * np.log(ratio)))
 
 
-class CrammerSinger(VectorLoss):
+class CrammerSinger(ClassLoss):
     """max_k (z_k + [k ≠ y]) − z_y: the hinge of the right class against the best other one (row 14 of B's table)."""
 
     name = "crammer_singer"
-    labels = "classes"
+    formula = "max_k (z_k + [k ≠ y]) − z_y"
+    summary = "the multi-class hinge: the right class against the best other one"
     smooth = False
+    piecewise_linear = True
     compiled = "crammer_singer"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient e_k − e_y for the first of the largest k; 0 at the kink of the right class."""
-        rows, right = np.arange(len(z)), _numbers(y)
+        rows, right = np.arange(len(z)), class_numbers(y)
         above = z - z[rows, right, None] + 1
         above[rows, right] = 0
         # The right class comes first where others only equal it.
@@ -68,22 +79,83 @@ class CrammerSinger(VectorLoss):
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−a_y, where c·e_y − a must be c times a point of the simplex."""
-        if _shares(a, y, c) is None:
+        if shares(a, y, c) is None:
             return np.inf
-        return -float(a[np.arange(len(a)), _numbers(y)].sum())
+        return -float(a[np.arange(len(a)), class_numbers(y)].sum())
 
 
-def _numbers(y: Floats) -> Ints:
+class MulticlassPerceptron(ClassLoss):
+    """max_k z_k − z_y: the perceptron of several classes (M2).
+
+    Where other classes only equal the right one, the subgradient is that of the first of them: at zero weights a method
+    of small steps would otherwise never begin (M9). Zero weights are optimal under any regularizer.
+    """
+
+    name = "multiclass_perceptron"
+    formula = "max_k z_k − z_y"
+    summary = "the perceptron of several classes; zero weights are an optimum"
+    smooth = False
+    piecewise_linear = True
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and a subgradient e_k − e_y for the first of the largest k ≠ y."""
+        rows, right = np.arange(len(z)), class_numbers(y)
+        above = z - z[rows, right, None]
+        above[rows, right] = -np.inf
+        most = np.where(above.max(axis=1) >= 0, above.argmax(axis=1), right)
+        slopes = np.zeros_like(z)
+        slopes[rows, most] += 1
+        slopes[rows, right] -= 1
+        return np.maximum(above.max(axis=1), 0), slopes
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """0, where c·e_y − a must be c times a point of the simplex."""
+        return np.inf if shares(a, y, c) is None else 0.0
+
+
+class WestonWatkins(ClassLoss):
+    """Σ_{k≠y} max(0, 1 + z_k − z_y): a hinge against every other class (Weston & Watkins 1999)."""
+
+    name = "weston_watkins"
+    formula = "Σ_{k≠y} max(0, 1 + z_k − z_y)"
+    summary = "a multi-class hinge: the right class against each other one"
+    smooth = False
+    piecewise_linear = True
+
+    def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Value and a subgradient, which leaves out classes at their kink."""
+        rows, right = np.arange(len(z)), class_numbers(y)
+        above = np.maximum(z - z[rows, right, None] + 1, 0)
+        above[rows, right] = 0
+        slopes = (above > 0).astype(np.float64)
+        slopes[rows, right] = -slopes.sum(axis=1)
+        return above.sum(axis=1), slopes
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """−a_y, where −a_k lies in [0, c] for the others, and Σ_k a_k = 0."""
+        rows, right = np.arange(len(a)), class_numbers(y)
+        others = -a
+        others[rows, right] = 0
+        slack = _ROUNDING * c
+        if np.any((others < -slack[:, None]) | (others > (c + slack)[:, None])):
+            return np.inf
+        if np.any(np.abs(a.sum(axis=1)) > a.shape[1] ** 2 * slack):
+            return np.inf
+        return -float(a[rows, right].sum())
+
+
+def class_numbers(y: Floats) -> Ints:
+    """Labels as indices."""
     return y.astype(np.int64)
 
 
-def _shares(a: Floats, y: Floats, c: Floats) -> Floats | None:
+def shares(a: Floats, y: Floats, c: Floats) -> Floats | None:
     """β = c·e_y − a, or None where it is not c times a point of the simplex, up to rounding.
 
     Sums of K numbers that came from scores meet c up to their rounding only; what lies below zero by no more is zero.
     """
     beta = -a
-    beta[np.arange(len(a)), _numbers(y)] += c
+    beta[np.arange(len(a)), class_numbers(y)] += c
     slack = _ROUNDING * c
     if np.any(beta < -slack[:, None]) or np.any(np.abs(a.sum(axis=1)) > a.shape[1] * slack):
         return None

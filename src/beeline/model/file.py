@@ -121,6 +121,7 @@ def _build(record: dict[str, Any], tensors: Tensors) -> Model:
         loss=str(record["loss"]),
         loss_settings=record["loss_settings"],
         link=record["link"],
+        multilabel=record["kind"] == "multilabel",
         platt=_floats(tensors["platt"]) if "platt" in tensors else None,
         feature_names=names,
         recipe=None if recipe is None else Recipe.from_json(recipe),

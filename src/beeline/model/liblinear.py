@@ -51,6 +51,7 @@ def write_liblinear(model: Model, path: str | os.PathLike[str]) -> None:
     """
     if model.recipe is not None and model.recipe.scaling.kind == "unit-norm":
         raise ModelError("LIBLINEAR cannot scale rows to unit norm as this model needs; export it to ONNX instead")
+    _refuse_what_liblinear_cannot_predict(model)
     weights, intercepts = unscaled(model)
     bias = bool(np.any(intercepts))
     with replacing(path) as temporary, temporary.open("w", encoding="ascii", newline="\n") as file:
@@ -65,6 +66,14 @@ def write_liblinear(model: Model, path: str | os.PathLike[str]) -> None:
             file.writelines(_lines(weights[start : start + _LINES]))
         if bias:
             file.writelines(_lines(intercepts[None, :]))
+
+
+def _refuse_what_liblinear_cannot_predict(model: Model) -> None:
+    if model.multilabel:
+        raise ModelError("LIBLINEAR knows no sets of labels; export the model to ONNX instead")
+    if model.classes is None and (model.link != "none" or model.n_outputs > 1):
+        what = "one number a row" if model.n_outputs > 1 else "the score itself"
+        raise ModelError(f"LIBLINEAR's regressions predict {what}, unlike this one; export it to ONNX instead")
 
 
 def _lines(weights: Floats) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 Conventions
 -----------
-- z = Xw + b, one column an output. Two classes and regression have one output, K > 2 classes have K.
+- z = Xw + b, one column an output. Two classes and regression have one output, K > 2 classes have K; so have vectors
+  of K numbers and sets of K labels.
 - Two classes: a positive score means `classes[1]`. More: the class of the largest score, the first one of several.
 - Nothing here learns. Rows go through block by block, so that a data set may be larger than memory.
 """
@@ -24,10 +25,18 @@ from beeline.data.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions
 from beeline.data.recipe import Recipe
 from beeline.exceptions import DataError, ModelError, ParameterError
-from beeline.links import Link, class_numbers, probabilities
+from beeline.links import Link, class_numbers, each_probability, probabilities, values
 from beeline.model.report import Report
 
 __all__ = ["Link", "Model", "Rows"]
+
+# The links that each kind of model may have.
+_LINKS: dict[str, tuple[Link, ...]] = {
+    "binary": ("none", "logistic", "softmax", "platt"),
+    "multiclass": ("none", "logistic", "softmax", "platt"),
+    "multilabel": ("none", "logistic"),
+    "regression": ("none", "logistic", "exp"),
+}
 
 Rows: TypeAlias = Block | Dataset | Any
 """A block, a data set, a NumPy array, a SciPy matrix, or a data frame or Arrow table."""
@@ -46,11 +55,13 @@ class Model:
     intercepts
         b, one an output; zeros where there is none.
     classes
-        What the classes are called, sorted: numbers or texts. None: a regression.
+        What the classes or labels are called, sorted: numbers or texts. None: a regression.
     loss, loss_settings
         The loss it was trained by and the loss's own settings.
     link
-        How scores become probabilities.
+        How scores become probabilities, or the values of a regression: exp(z), or 1/(1 + exp(−z)) for `logistic`.
+    multilabel
+        Whether a row has any number of the `classes` as its labels: those with a positive score.
     platt
         A and B an output, of shape (n_outputs, 2), when the link is `platt`: p = 1/(1 + exp(Az + B)).
     feature_names
@@ -69,8 +80,9 @@ class Model:
     intercepts: Floats
     classes: AnyArray | None
     loss: str
-    loss_settings: dict[str, float] = field(default_factory=dict)
+    loss_settings: dict[str, Any] = field(default_factory=dict)
     link: Link = "none"
+    multilabel: bool = False
     platt: Floats | None = None
     feature_names: list[str] | None = None
     recipe: Recipe | None = None
@@ -81,17 +93,25 @@ class Model:
     def __post_init__(self) -> None:
         if self.weights.ndim != 2 or self.intercepts.shape != self.weights.shape[1:]:
             raise ModelError(f"weights of shape {self.weights.shape} need one intercept an output")
-        n_classes = 2 if self.classes is None else len(self.classes)
-        if n_classes < 2 or self.n_outputs != (1 if n_classes == 2 else n_classes):
-            raise ModelError(f"{n_classes} classes cannot have {self.n_outputs} outputs")
+        self._check_classes()
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all()):
             raise ModelError("a model must have finite weights and intercepts")
-        if self.link not in get_args(Link) or (self.link != "none" and self.classes is None):
+        if self.link not in get_args(Link) or self.link not in _LINKS[self.kind]:
             raise ModelError(f"a model of this kind cannot have the link {self.link!r}")
         if (self.link == "platt") != (self.platt is not None and self.platt.shape == (self.n_outputs, 2)):
             raise ModelError("Platt's probabilities need two numbers an output")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ModelError(f"{len(self.feature_names)} names do not fit {self.n_features} features")
+
+    def _check_classes(self) -> None:
+        if self.classes is None:
+            if self.multilabel or not self.n_outputs:
+                raise ModelError("a model must have classes, labels or values to predict")
+            return
+        n = len(self.classes)
+        least, outputs = (1, n) if self.multilabel else (2, 1 if n == 2 else n)
+        if n < least or self.n_outputs != outputs:
+            raise ModelError(f"{n} {'labels' if self.multilabel else 'classes'} cannot have {self.n_outputs} outputs")
 
     def __repr__(self) -> str:
         return f"Model({self.loss}, {self.kind}, {self.n_features:,} features, {self.n_outputs:,} outputs)"
@@ -107,10 +127,12 @@ class Model:
         return int(self.weights.shape[1])
 
     @property
-    def kind(self) -> Literal["binary", "multiclass", "regression"]:
+    def kind(self) -> Literal["binary", "multiclass", "multilabel", "regression"]:
         """What it predicts."""
         if self.classes is None:
             return "regression"
+        if self.multilabel:
+            return "multilabel"
         return "binary" if self.n_outputs == 1 else "multiclass"
 
     @property
@@ -121,7 +143,7 @@ class Model:
     @property
     def has_probabilities(self) -> bool:
         """Whether scores can become probabilities."""
-        return self.link != "none"
+        return self.classes is not None and self.link != "none"
 
     def feature_name(self, feature: int) -> str:
         """A feature's name, or its number as its source counts."""
@@ -130,10 +152,10 @@ class Model:
         return str(feature + (self.recipe.index_base if self.recipe is not None else 0))
 
     def output_name(self, output: int) -> str:
-        """The class that a large score of this output speaks for, or `value`."""
+        """The class or label that a large score of this output speaks for, or `value`, numbered from 1 if several."""
         if self.classes is None:
-            return "value"
-        return str(self.classes[1 if self.n_outputs == 1 else output])
+            return "value" if self.n_outputs == 1 else f"value {output + 1}"
+        return str(self.classes[1 if self.kind == "binary" else output])
 
     # From rows to answers
 
@@ -185,18 +207,18 @@ class Model:
         return data
 
     def decision_function(self, rows: Rows) -> Floats:
-        """The scores: one a row, or one a row and class where there are more than two classes."""
+        """The scores: one a row, or one a row and output where there are several."""
         parts = [z for _, z in self.stream(rows)]
         z = np.concatenate(parts) if parts else np.empty((0, self.n_outputs))
         return z[:, 0] if self.n_outputs == 1 else z
 
     def predict(self, rows: Rows) -> AnyArray:
-        """The class of each row, or its value in a regression."""
+        """The class of each row, or its value or values in a regression; for sets of labels a matrix of 0 and 1."""
         parts = [self.answers(z) for _, z in self.stream(rows)]
         return np.concatenate(parts) if parts else self.answers(np.empty((0, self.n_outputs)))
 
     def predict_proba(self, rows: Rows) -> Floats:
-        """The probability of each class, of shape (n_rows, classes)."""
+        """The probability of each class or label, of shape (n_rows, classes)."""
         parts = [self.probabilities(z) for _, z in self.stream(rows)]
         return np.concatenate(parts) if parts else self.probabilities(np.empty((0, self.n_outputs)))
 
@@ -205,18 +227,27 @@ class Model:
         return class_numbers(z)
 
     def answers(self, z: Floats) -> AnyArray:
-        """The predicted class or value for scores of shape (n_rows, n_outputs)."""
-        return z[:, 0] if self.classes is None else self.classes[self.class_numbers(z)]
+        """What is predicted for scores of shape (n_rows, n_outputs)."""
+        if self.classes is None:
+            found = self.values(z)
+            return found[:, 0] if self.n_outputs == 1 else found
+        return (z > 0).astype(np.int64) if self.multilabel else self.classes[self.class_numbers(z)]
+
+    def values(self, z: Floats) -> Floats:
+        """The values that scores of a regression stand for."""
+        return values(z, self.link)
 
     def probabilities(self, z: Floats) -> Floats:
-        """The probability of each class for scores of shape (n_rows, n_outputs)."""
-        if self.link == "none":
+        """The probability of each class or label for scores of shape (n_rows, n_outputs)."""
+        if not self.has_probabilities:
             raise ParameterError(self._why_no_probabilities())
-        return probabilities(z, self.link, self.platt)
+        return each_probability(z) if self.multilabel else probabilities(z, self.link, self.platt)
 
     def _why_no_probabilities(self) -> str:
         if self.classes is None:
             return "a regression has no probabilities"
+        if self.multilabel:
+            return f"the loss {self.loss!r} gives scores, not probabilities; train by multilabel_logistic to have them"
         return (
             f"the loss {self.loss!r} gives scores, not probabilities; train with probability=True to have them "
             "calibrated, or by the logistic loss"

@@ -1,7 +1,7 @@
 """Models as ONNX graphs of plain matrix operations, for any runtime.
 
 The graph takes `X`, rows of features as they were before scaling (categories already as indicators), and gives `label`,
-`scores` and, where the model has them, `probabilities`; a regression gives `value`.
+`scores` and, where the model has them, `probabilities`; a regression gives `value`. Sets of labels are rows of 0 and 1.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class _Graph:
         model = self.model
         scores = self._scores()
         if model.classes is None:
-            self._output("Squeeze", "value", [None], scores, self._whole([1]))
+            self._values(scores)
+        elif model.multilabel:
+            self._sets(scores)
         else:
             self._output("Gather", "label", [None], self._classes(model.classes), self._winner(scores))
             self._output("Identity", "scores", [None, model.n_outputs], scores)
@@ -92,6 +94,23 @@ class _Graph:
             rows = self._op("Div", rows, self._op("Where", empty, self._number(1), norms))
         product = self._op("MatMul", rows, self._constant(weights.astype(self.type)))
         return self._op("Add", product, self._constant(intercepts.astype(self.type)))
+
+    def _values(self, scores: str) -> None:
+        """The values of a regression: those of one output without a dimension for it."""
+        operation = {"exp": "Exp", "logistic": "Sigmoid"}.get(self.model.link, "Identity")
+        if self.model.n_outputs > 1:
+            self._output(operation, "value", [None, self.model.n_outputs], scores)
+        else:
+            self._output("Squeeze", "value", [None], self._op(operation, scores), self._whole([1]))
+
+    def _sets(self, scores: str) -> None:
+        """Which labels a row has, as 0 and 1."""
+        shape: list[int | None] = [None, self.model.n_outputs]
+        has = self._op("Greater", scores, self._number(0))
+        self._output("Cast", "label", shape, has, to=self.onnx.TensorProto.INT64)
+        self._output("Identity", "scores", shape, scores)
+        if self.model.has_probabilities:
+            self._output("Sigmoid", "probabilities", shape, scores)
 
     def _winner(self, scores: str) -> str:
         if self.model.n_outputs > 1:
@@ -131,9 +150,8 @@ class _Graph:
         element = self.helper.np_dtype_to_tensor_dtype(self.type)
         if name == "label" and self.model.classes is not None:
             proto = self.onnx.TensorProto
-            element = {"O": proto.STRING, "U": proto.STRING, "f": proto.DOUBLE}.get(
-                self.model.classes.dtype.kind, proto.INT64
-            )
+            kind = "i" if self.model.multilabel else self.model.classes.dtype.kind
+            element = {"O": proto.STRING, "U": proto.STRING, "f": proto.DOUBLE}.get(kind, proto.INT64)
         self.outputs.append(self.helper.make_tensor_value_info(name, element, shape))
 
     def _op(self, kind: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401

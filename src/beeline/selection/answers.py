@@ -56,10 +56,9 @@ class _Classifier(ClassifierMixin, _Answers):  # type: ignore[misc]
 
 
 class _Regressor(RegressorMixin, _Answers):  # type: ignore[misc]
-    def predict(self, X: AnyArray) -> Floats:
-        """The predicted values."""
-        z: Floats = self.rows.z[X[:, 0], 0]
-        return z
+    def predict(self, X: AnyArray) -> AnyArray:
+        """The predicted values, or sets of labels."""
+        return self.rows.predicted[X[:, 0]]
 
 
 def estimator_of(rows: HeldOut) -> Any:  # noqa: ANN401

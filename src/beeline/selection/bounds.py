@@ -22,20 +22,30 @@ def lowest_C(objective: Objective) -> float:  # noqa: N802
 
     ‖w_C‖ ≤ C·Σ c_i|l'_i|·max‖x_j‖, so that |w_Cᵀx| ≤ s as long as C ≤ s/(Σ c_i|l'_i|·max‖x_j‖²). With s = 1 and slopes
     at zero weights this is (21) for the hinge and, by the slope 2, (22) for its square; (21) takes the slope 1 for the
-    logistic loss too. For a regression s is the spread of the targets. The costs of `objective` have C = 1.
+    logistic loss too. For a regression s is the spread of the targets. A loss that is flat at zero weights counts by
+    its steepest slope where scores are ±s, and one of logarithms by its slopes at the best intercept, since rates of
+    1 may be far from all labels. The costs of `objective` have C = 1.
     """
     largest = max((_largest_norm(o_block) for o_block in objective.data.blocks(1 << 26)), default=0.0)
     largest += objective.intercept == "regularized"
-    pull = 0.0
-    for shard_labels, shard_costs in zip(objective.shard_labels, objective.shard_costs, strict=True):
-        zeros = np.zeros((len(shard_labels), objective.n_outputs))
-        slopes = objective.loss.slopes(zeros[:, 0] if objective.n_outputs == 1 else zeros, shard_labels, shard_costs)
-        pull += float(np.abs(slopes).sum())
+    reach = objective.loss.natural_width(objective.labels)
     if objective.loss.name in _STEEPEST:
         pull = _STEEPEST[objective.loss.name] * float(objective.costs.sum())
-    reach = objective.loss.natural_width(objective.labels)
+    elif objective.loss.link == "exp" and objective.intercept == "free":
+        pull = sum(float(np.abs(slopes).sum()) for slopes in objective.at().with_best_intercept(1e-6).slopes)
+    else:
+        pull = _pull(objective, 0.0) or max(_pull(objective, reach), _pull(objective, -reach))
     bound = reach / (pull * largest) if pull * largest > 0 else 1.0
     return power_of_two_below(min(max(bound, 2.0**-200), 2.0**200))
+
+
+def _pull(objective: Objective, score: float) -> float:
+    """Σ c_i|l'_i| where every score is the same."""
+    pull = 0.0
+    for y, c in zip(objective.shard_labels, objective.shard_costs, strict=True):
+        z = np.full((len(y), objective.n_outputs), score)
+        pull += float(np.abs(objective.loss.slopes(z[:, 0].copy() if objective.n_outputs == 1 else z, y, c)).sum())
+    return pull
 
 
 def _largest_norm(block: object) -> float:

@@ -24,7 +24,7 @@ from beeline.selection.rescaling import Rescaling
 from beeline.selection.result import End, PathPoint, Rule, Selection, choose
 from beeline.selection.runners import Runner, Stopping, make_runner
 from beeline.selection.scoring import HeldOut, Metric, get_metric
-from beeline.solvers.training import Task, Trained
+from beeline.solvers.training import Task, Trained, check_own_loss
 
 __all__ = ["OnPoint", "Selecting", "select"]
 
@@ -46,8 +46,9 @@ class Selecting:
         K folds; a part of the rows to hold out once, such as 0.2; a splitter of scikit-learn's kind; or pairs of train
         and test rows.
     metric
-        `accuracy`, `f1`, `auc`, `log_loss`, `rmse`, `mae`, `r2`, the name of a scorer of scikit-learn's, or one. None:
-        the log loss where the loss gives probabilities, accuracy for other classifiers, `rmse` for a regression.
+        `accuracy`, `f1`, `auc`, `log_loss`, `rmse`, `mae`, `r2`, `loss` (the mean of the loss itself), the name of a
+        scorer of scikit-learn's, or one. None: the log loss where the loss gives probabilities of classes, accuracy for
+        other classifiers, `rmse` for a regression whose loss asks for the middle of the labels, `loss` elsewhere.
     rule
         `best`, or `one_se`: as in `Selection`.
     C_min, C_max, delta
@@ -130,6 +131,7 @@ def select(
         After Ctrl-C or `on_point`, what was found until then.
     """
     selecting = selecting or Selecting()
+    check_own_loss(task.objectives()[0])
     if names is None and task.n_classes is not None:
         names = np.arange(task.n_classes)
     stopping = Stopping(solver, selecting.tol, selecting.max_passes, seed)
@@ -154,7 +156,7 @@ class _Search:
         stopping: Stopping,
     ) -> None:
         self.task, self.selecting, self.names, self.link, self.stopping = task, selecting, names, link, stopping
-        self.metric: Metric = get_metric(selecting.metric, task.n_classes, link)
+        self.metric: Metric = get_metric(selecting.metric, task.n_classes, link, task.loss)
         groups = task.data.queries if selecting.groups is None else np.asarray(selecting.groups)
         if groups is not None and len(groups) != task.data.n_rows:
             raise ParameterError(f"{len(groups)} groups do not match {task.data.n_rows} rows")
@@ -237,7 +239,8 @@ class _Search:
         """(the score of fold k's held-out rows, their total weight)."""
         test, task = self.folds[k].test, self.task
         weights = None if task.sample_weight is None else task.sample_weight[test]
-        held = HeldOut(task.labels[test], runner.held_out_scores(k), weights, self.names, self.link)
+        loss = task.joint_loss or task.loss_of_each
+        held = HeldOut(task.labels[test], runner.held_out_scores(k), weights, self.names, self.link, loss)
         return self.metric.measure(held), float(test.sum() if weights is None else weights.sum())
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:

@@ -17,14 +17,13 @@ from beeline.data.dataset import Dataset
 from beeline.data.memory import available_memory
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
-from beeline.losses import ScalarLoss
 from beeline.objective import Objective, Point
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, Start, Status
 from beeline.solvers.lockstep import LockstepNewton
-from beeline.solvers.training import Task, outputs_of, solve_side_by_side
+from beeline.solvers.training import Task, counts_by_difference, outputs_of, solve_side_by_side
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
@@ -117,7 +116,7 @@ class Runner(ABC):
         test = self.folds[k].test
         columns = [np.concatenate(point.z)[test] for point in self.points[self.of_fold(k)]]
         z = np.column_stack(columns)
-        return z[:, 1:] - z[:, :1] if self.flat[0].n_outputs == 2 else z
+        return z[:, 1:] - z[:, :1] if counts_by_difference(self.flat[0]) else z
 
     def mean_outputs(self) -> tuple[Floats, Floats]:
         """The mean over the folds of their weights and intercepts: where training on all rows may begin."""
@@ -247,18 +246,20 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
 
 
 def _n_outputs(task: Task) -> int:
-    return 1 if task.n_classes is None or task.n_classes == 2 else task.n_classes
+    if task.n_classes is None:
+        return 1 if np.ndim(task.labels) == 1 else np.shape(task.labels)[1]
+    return 1 if task.n_classes == 2 else task.n_classes
 
 
 def _can_go_in_lockstep(task: Task, solver: str) -> bool:
-    if solver not in ("auto", "newton") or task.joint_loss is not None or not isinstance(task.loss, ScalarLoss):
+    if solver not in ("auto", "newton") or task.joint_loss is not None:
         return False
-    return task.loss.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
+    return task.loss_of_each.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
 
 
 def _smallest_class(objective: Objective) -> float:
-    """min(l₊, l₋)/l, by the costs, or the same for several classes; 1 for real targets."""
-    if objective.loss.labels == "real":
+    """min(l₊, l₋)/l, by the costs, or the same for several classes; 1 where labels are no classes."""
+    if not objective.loss.classifies:
         return 1.0
     numbers = objective.labels if objective.n_outputs > 1 else objective.labels > 0
     sizes = np.bincount(numbers.astype(np.int64), objective.costs, minlength=2)

@@ -12,7 +12,8 @@ import numpy as np
 from beeline import metrics
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import ParameterError
-from beeline.links import Link, class_numbers, probabilities
+from beeline.links import Link, class_numbers, probabilities, values
+from beeline.losses import RowLoss, ScalarLoss, VectorLoss
 
 __all__ = ["METRICS", "HeldOut", "Metric", "get_metric"]
 
@@ -24,15 +25,17 @@ class HeldOut:
     Attributes
     ----------
     labels
-        Class numbers, or real targets.
+        Class numbers, or real targets; for sets of labels and for vectors a row of a matrix.
     z
         The scores, of shape (n_rows, n_outputs).
     weights
         A weight a row, or None.
     names
-        The classes; None for a regression.
+        The classes; None where labels are no classes.
     link
-        How scores become probabilities.
+        How scores become probabilities, or the values of a regression.
+    loss
+        The loss of all scores of a row together, or of each by itself.
     """
 
     labels: AnyArray
@@ -40,11 +43,35 @@ class HeldOut:
     weights: Floats | None
     names: AnyArray | None
     link: Link
+    loss: RowLoss | None = None
 
     @property
     def predicted(self) -> AnyArray:
-        """The predicted class numbers or values."""
-        return self.z[:, 0] if self.names is None else class_numbers(self.z)
+        """The predicted class numbers or values; for sets of labels 0 and 1."""
+        if self.names is not None:
+            return class_numbers(self.z)
+        if self.multilabel:
+            return (self.z > 0).astype(np.int64)
+        found = values(self.z, self.link)
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether the labels are sets."""
+        return self.names is None and self.loss is not None and self.loss.labels in ("binary", "sets")
+
+    @property
+    def losses(self) -> Floats:
+        """The loss of each row: of all its scores together, or the sum over them."""
+        z, y = self.z, np.asarray(self.labels, np.float64)
+        if isinstance(self.loss, VectorLoss):  # of two scores of which only the difference counts there is one
+            return self.loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([0 * z, z]), y)[0]
+        assert self.loss is not None
+        if self.names is not None:
+            y = np.where(self.numbers[:, None] == (np.arange(z.shape[1]) if z.shape[1] > 1 else 1), 1.0, -1.0)
+        columns = zip(z.T, y.reshape(z.shape).T, strict=True)
+        each = [self.loss.value_and_grad(np.ascontiguousarray(a), np.ascontiguousarray(b))[0] for a, b in columns]
+        return np.sum(each, axis=0)
 
     @property
     def probabilities(self) -> Floats:
@@ -70,7 +97,7 @@ class Metric:
     measure
         From held-out rows to a number.
     needs
-        `classes`, `two classes`, `probabilities` or `values`: what the task must have.
+        `classes`, `two classes`, `probabilities` or `values`: what the task must have; empty: nothing.
     """
 
     name: str
@@ -85,6 +112,11 @@ def _f1(rows: HeldOut) -> float:
     return metrics.f1(table, "binary" if len(rows.names) == 2 else "macro")
 
 
+def _mean_loss(rows: HeldOut) -> float:
+    losses = rows.losses
+    return float(np.average(losses, weights=rows.weights)) if len(losses) else math.nan
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -95,30 +127,45 @@ METRICS: dict[str, Metric] = {
         Metric("rmse", False, lambda r: metrics.rmse(r.labels, r.predicted, r.weights), "values"),
         Metric("mae", False, lambda r: metrics.mae(r.labels, r.predicted, r.weights), "values"),
         Metric("r2", True, lambda r: metrics.r2(r.labels, r.predicted, r.weights), "values"),
+        Metric("loss", False, _mean_loss),
     )
 }
 
 
-def get_metric(metric: str | Callable[..., float] | None, n_classes: int | None, link: Link) -> Metric:
+def get_metric(
+    metric: str | Callable[..., float] | None, n_classes: int | None, link: Link, loss: RowLoss | None = None
+) -> Metric:
     """The metric of that name, a scorer of scikit-learn's, or for None the usual one.
 
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
-    the mean squared error.
+    the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
+    of quantiles and of counts does, and where a row has several labels or none.
     """
+    numbers = loss is None or loss.labels == "real"
     if metric is None:
-        usual = "rmse" if n_classes is None else "accuracy" if link == "none" else "log_loss"
-        return METRICS[usual]
+        if n_classes is None:
+            return METRICS["rmse" if loss is None or (numbers and _asks_for_the_middle(loss, link)) else "loss"]
+        return METRICS["accuracy" if link == "none" else "log_loss"]
     if isinstance(metric, str) and metric in METRICS:
         found = METRICS[metric]
-        _check_needs(found, n_classes, link)
+        _check_needs(found, n_classes, link, numbers)
         return found
     return _scorer(metric)
 
 
-def _check_needs(metric: Metric, n_classes: int | None, link: Link) -> None:
-    have = {"values"} if n_classes is None else {"classes"}
+def _asks_for_the_middle(loss: RowLoss, link: Link) -> bool:
+    """Whether scores are values, and one that is too large costs what one does that is too small by as much."""
+    if link != "none" or not isinstance(loss, ScalarLoss):
+        return False
+    r = np.array([0.01, 0.3, 1.0, 5.0])
+    above, below = (loss.value_and_grad(sign * r, np.zeros(len(r)))[0] for sign in (1, -1))
+    return bool(np.allclose(above, below, rtol=1e-9))
+
+
+def _check_needs(metric: Metric, n_classes: int | None, link: Link, numbers: bool) -> None:
+    have = {""} | ({"classes"} if n_classes is not None else {"values"} if numbers else set())
     have |= {"two classes"} if n_classes == 2 else set()
-    have |= {"probabilities"} if link != "none" else set()
+    have |= {"probabilities"} if n_classes is not None and link != "none" else set()
     if metric.needs not in have:
         usable = [m.name for m in METRICS.values() if m.needs in have]
         raise ParameterError(
@@ -160,6 +207,7 @@ def _scored(scorer: Callable[..., float], rows: HeldOut) -> float:
     from beeline.selection.answers import estimator_of
 
     labels = rows.labels if rows.names is None else rows.names[rows.numbers]
+    labels = (labels > 0).astype(np.int64) if rows.multilabel else labels
     places = np.arange(len(labels)).reshape(-1, 1)
     weights = {} if rows.weights is None else {"sample_weight": rows.weights}
     known = isinstance(scorer, type(make_scorer(max)).__mro__[1])

@@ -1,9 +1,9 @@
 """From labels to weights: the objectives that a task stands for, solved side by side.
 
 A binary task and a regression are one objective. Several classes are one objective of all their scores together with
-`softmax` and `crammer_singer`, and one objective a class with `ovr` (class k against the rest). Those are solved on
-threads at the same time: they share the rows and nothing else, so that the result does not depend on the number of
-threads.
+`softmax` and `crammer_singer`, and one objective a class with `ovr` (class k against the rest). So are sets of labels,
+one objective a label, and vectors without a metric. Those are solved on threads at the same time: they share the rows
+and nothing else, so that the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,13 +21,22 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import num_threads
-from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss, check_loss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, theta_of
 
-__all__ = ["Multiclass", "Task", "Trained", "outputs_of", "solve_side_by_side", "train"]
+__all__ = [
+    "Multiclass",
+    "Task",
+    "Trained",
+    "check_own_loss",
+    "counts_by_difference",
+    "outputs_of",
+    "solve_side_by_side",
+    "train",
+]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
@@ -45,9 +54,10 @@ class Task:
     Attributes
     ----------
     data, labels
-        The rows, and a label a row: a class number 0 … K−1, or a real target.
+        The rows, and a label a row: a class number 0 … K−1, or a real target; for a loss of sets or vectors a row of a
+        matrix.
     n_classes
-        K, or None for a regression.
+        K, or None where labels are no classes.
     loss, regularizer
         The loss and Ω.
     C, strength
@@ -84,10 +94,11 @@ class Task:
         for name, column in (("labels", self.labels), ("weights", self.sample_weight)):
             if column is not None and len(column) != self.data.n_rows:
                 raise LabelError(f"{len(column)} {name} do not match {self.data.n_rows} rows")
-        if (self.loss.labels == "real") != (self.n_classes is None):
-            wanted = "real targets" if self.loss.labels == "real" else "classes"
+        if self.loss.classifies != (self.n_classes is not None):
+            wanted = "classes" if self.loss.classifies else "real targets"
             raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}")
         self._check_form()
+        self._check_labels()
 
     def _check_form(self) -> None:
         if isinstance(self.loss, VectorLoss):
@@ -101,6 +112,18 @@ class Task:
                 f"multiclass={self.multiclass!r} extends the loss {wanted!r} to more classes, not {self.loss.name!r}"
             )
 
+    def _check_labels(self) -> None:
+        if self.loss.classifies:
+            return  # which were numbered, and are what they must be
+        if (np.ndim(self.labels) == 2) != (self.loss.labels in ("sets", "vectors")):
+            kind = "a matrix of labels, a column for each output" if np.ndim(self.labels) < 2 else "one label a row"
+            raise LabelError(f"the loss {self.loss.name!r} needs {kind}")
+        if self.loss.labels == "none" and self.intercept == "free":
+            raise ParameterError(
+                f"a free intercept alone would satisfy the loss {self.loss.name!r}; take none, or a regularized one"
+            )
+        self.loss.check_labels(self.labels)
+
     @property
     def form(self) -> str:
         """How classes are told apart: `multiclass`, decided."""
@@ -113,9 +136,9 @@ class Task:
 
     @property
     def joint_loss(self) -> VectorLoss | None:
-        """The loss of all classes together; None where each output has a problem of its own."""
+        """The loss of all outputs together; None where each output has a problem of its own."""
         if isinstance(self.loss, VectorLoss):
-            return self.loss
+            return self.loss if self.loss.each is None else None
         return _JOINT[self.form][0]() if self.form in _JOINT else None
 
     @property
@@ -128,21 +151,32 @@ class Task:
             costs *= np.asarray(self.class_weight, dtype=np.float64)[self.labels.astype(np.int64)]
         return costs
 
+    @property
+    def loss_of_each(self) -> ScalarLoss:
+        """The loss of each output where each has a problem of its own."""
+        loss = self.loss.each if isinstance(self.loss, VectorLoss) else self.loss
+        if not isinstance(loss, ScalarLoss):
+            raise ParameterError(f"{self.loss!r} is not a loss of one score a row")
+        return loss
+
     def objectives(self) -> list[Objective]:
         """One objective of all outputs, or one for each."""
         common = (self.regularizer, self.strength, self.intercept)
-        if (joint := self.joint_loss) is not None and self.n_classes is not None:
+        if (joint := self.joint_loss) is not None:
             labels = np.ascontiguousarray(self.labels, dtype=np.float64)
-            return [Objective(self.data, labels, self.costs, joint, *common, n_outputs=self.n_classes)]
-        if not isinstance(self.loss, ScalarLoss):
-            raise ParameterError(f"{self.loss!r} is not a loss of one score a row")
-        if self.n_classes is None:
-            columns = [np.ascontiguousarray(self.labels, dtype=np.float64)]
-        else:
-            positive = [1] if self.n_classes <= 2 else range(self.n_classes)
-            columns = [np.where(self.labels == k, 1.0, -1.0) for k in positive]
-        first = Objective(self.data, columns[0], self.costs, self.loss, *common)
+            n_outputs = labels.shape[1] if self.n_classes is None else self.n_classes
+            return [Objective(self.data, labels, self.costs, joint, *common, n_outputs=n_outputs)]
+        columns = self._columns()
+        first = Objective(self.data, columns[0], self.costs, self.loss_of_each, *common)
         return [first, *(first.with_labels(column) for column in columns[1:])]
+
+    def _columns(self) -> list[Floats]:
+        """The labels of each problem of one score."""
+        if self.n_classes is None:
+            matrix = np.asarray(self.labels, dtype=np.float64).reshape(self.data.n_rows, -1)
+            return [np.ascontiguousarray(column) for column in matrix.T]
+        positive = [1] if self.n_classes <= 2 else range(self.n_classes)
+        return [np.where(self.labels == k, 1.0, -1.0) for k in positive]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +186,7 @@ class Trained:
     Attributes
     ----------
     weights, intercepts
-        Of shape (n_features, n_outputs) and (n_outputs,); one output for two classes and for a regression.
+        Of shape (n_features, n_outputs) and (n_outputs,); one output for two classes and for a regression of numbers.
     results
         What the solver says, for each problem that it solved.
     """
@@ -191,17 +225,24 @@ def train(
         An earlier result for the same outputs, to begin from.
     """
     objectives = task.objectives()
+    check_own_loss(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed)
     results = solve_side_by_side([chosen] * len(objectives), objectives, _starts(objectives, start), callback)
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
     return Trained(*outputs_of(objectives, [result.theta for result in results]), results)
 
 
+def check_own_loss(objective: Objective) -> None:
+    """Look at a loss that is none of the library's before it is trusted."""
+    if type(loss := objective.loss) not in LOSSES.values():
+        check_loss(loss, objective.labels, objective.n_outputs)
+
+
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
     """The weights and intercepts of all outputs, as `Trained` has them, from a θ for each objective."""
     split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
-    if objectives[0].n_outputs == 2:  # of which only the difference matters
+    if counts_by_difference(objectives[0]):
         weights, intercepts = weights[:, 1:] - weights[:, :1], intercepts[1:] - intercepts[:1]
     return weights, intercepts
 
@@ -216,17 +257,23 @@ def solve_side_by_side(
     return _Side(callback).solve(solvers, objectives, starts)
 
 
+def counts_by_difference(objective: Objective) -> bool:
+    """Whether there are two scores of which only the difference matters."""
+    loss = objective.loss
+    return objective.n_outputs == 2 and isinstance(loss, VectorLoss) and loss.shift_free
+
+
 def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
     if start is None:
         return [None] * len(objectives)
     first = objectives[0]
-    outputs = first.n_outputs if first.n_outputs > 2 else len(objectives)
+    halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
+    outputs = first.n_outputs if first.n_outputs > 1 and halves is None else len(objectives)
     if start.weights.shape != (shape := (first.data.n_features, outputs)):
         raise ParameterError(f"a start must have weights of shape {shape}, not {start.weights.shape}")
     if first.n_outputs == 1:
         return [o.join(start.weights[:, k], start.intercepts[k]) for k, o in enumerate(objectives)]
-    if first.n_outputs == 2:
-        halves = np.array([-0.5, 0.5])
+    if halves is not None:
         return [first.join(start.weights * halves, start.intercepts * halves)]
     return [first.join(start.weights, start.intercepts)]
 

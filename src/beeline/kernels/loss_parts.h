@@ -1,0 +1,52 @@
+// What compiled losses are made of.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace beeline {
+
+constexpr double kInfeasible = std::numeric_limits<double>::infinity();
+
+// What a loss is set to: one number or two, in the order in which the Python class takes them.
+using Parameters = std::array<double, 2>;
+
+struct Derivatives {
+  double value, slope, curvature;
+};
+
+// max(0, t) with its kink rounded off by entropy: μ·log(1 + exp(t/μ)), at most μ·log 2 above.
+struct Softplus {
+  double scale;
+  Derivatives at(double t) const {
+    const double small = std::exp(-std::fabs(t) / scale), other = small / (1 + small);
+    return {scale * std::log1p(small) + (t > 0 ? t : 0), t > 0 ? 1 / (1 + small) : other, other * (1 - other) / scale};
+  }
+
+  // What the entropy of 0 ≤ p ≤ c adds to a conjugate.
+  double conjugate(double p, double c) const {
+    const double rest = c - p;
+    return scale * ((p > 0 ? p * std::log(p / c) : 0.0) + (rest > 0 ? rest * std::log(rest / c) : 0.0));
+  }
+};
+
+constexpr double kLog2 = 0.693147180559945309;
+
+// exp(t), going on as its tangent beyond t = 300.
+inline Derivatives capped_exp(double t) {
+  constexpr double kMost = 300;
+  if (t <= kMost) {
+    const double power = std::exp(t);
+    return {power, power, power};
+  }
+  const double power = std::exp(kMost);
+  return {power * (1 + (t - kMost)), power, 0};
+}
+
+inline double xlogy(double x, double y) { return x > 0 ? x * std::log(y) : 0.0; }
+
+// What a difference of numbers of that size is when rounding took it below zero: zero.
+inline double rounded_up(double p, double size) { return p < 0 && p >= -1e-15 * size ? 0.0 : p; }
+
+}  // namespace beeline

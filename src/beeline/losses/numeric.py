@@ -1,0 +1,44 @@
+"""Functions that several losses are made of, safe for any argument."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beeline._types import Floats
+
+__all__ = ["capped_exp", "entropy", "sigmoid", "softplus", "xlogy"]
+
+_MOST = 300.0  # the largest exponent: its square is still a number
+
+
+def sigmoid(t: Floats) -> Floats:
+    """1/(1 + exp(−t)), without overflow."""
+    small = np.exp(-np.abs(t))
+    return np.where(t >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def softplus(t: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
+    """scale·log(1 + exp(t/scale)), its slope and its curvature: max(0, t) rounded by entropy."""
+    slope = sigmoid(t / scale)
+    return scale * np.logaddexp(0, t / scale), slope, slope * sigmoid(-t / scale) / scale
+
+
+def capped_exp(t: Floats) -> tuple[Floats, Floats, Floats]:
+    """exp(t), its slope and its curvature; beyond t = 300 the tangent there.
+
+    Nothing real is so large, but the first step of a solver may be. The tangent keeps the function convex and smooth,
+    and sums of it finite.
+    """
+    power = np.exp(np.minimum(t, _MOST))
+    return power * (1 + np.maximum(t - _MOST, 0)), power, np.where(t <= _MOST, power, 0.0)
+
+
+def entropy(p: Floats, c: Floats) -> Floats:
+    """p log p + (c − p) log(c − p) − c log c for 0 ≤ p ≤ c."""
+    total = np.where(c > 0, c, 1)
+    return xlogy(p, p / total) + xlogy(c - p, (c - p) / total)
+
+
+def xlogy(x: Floats, y: Floats) -> Floats:
+    """x log y, 0 where x is."""
+    return x * np.log(np.where(x > 0, y, 1))

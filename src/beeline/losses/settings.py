@@ -1,0 +1,23 @@
+"""Checks of what losses are set to."""
+
+from __future__ import annotations
+
+import math
+
+from beeline.exceptions import ParameterError
+
+__all__ = ["between", "positive"]
+
+
+def positive(name: str, value: float) -> float:
+    """The setting, which must be positive and finite."""
+    if not 0 < value < math.inf:
+        raise ParameterError(f"{name} must be positive and finite, not {value}")
+    return float(value)
+
+
+def between(name: str, value: float, low: float, high: float) -> float:
+    """The setting, which must lie between two numbers and be neither of them."""
+    if not low < value < high:
+        raise ParameterError(f"{name} must be between {low:g} and {high:g}, not {value}")
+    return float(value)

@@ -1,0 +1,126 @@
+"""Losses with labels, links and settings of their own, by the commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from beeline import Model
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(90, 3)).round(4)
+COUNTS = RNG.poisson(np.exp(X[:, 0] + 0.5))
+SETS = X + 0.2 * RNG.normal(size=X.shape) > 0.5
+
+
+def done_well(done):
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(done, code):
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("beeline: error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def svm_text(labels):
+    return "".join(
+        f"{label} {' '.join(f'{j + 1}:{v}' for j, v in enumerate(row))}\n" for label, row in zip(labels, X, strict=True)
+    )
+
+
+@pytest.fixture
+def counts(tmp_path):
+    (tmp_path / "counts.svm").write_text(svm_text(COUNTS))
+    return "counts.svm"
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Rows with the labels 10, 20 and 30, some with none."""
+    (tmp_path / "sets.svm").write_text(
+        svm_text(",".join(str(10 * (k + 1)) for k in np.flatnonzero(row)) for row in SETS)
+    )
+    return "sets.svm"
+
+
+def test_rates(quickly, tmp_path, counts):
+    assert "poisson" in done_well(quickly("train", counts, "-o", "m", "--loss", "poisson"))
+    model = Model.load(tmp_path / "m")
+    printed = np.array([float(line) for line in done_well(quickly("predict", "m", counts)).splitlines()])
+    np.testing.assert_allclose(printed, model.predict(X), rtol=1e-14)
+    assert (printed > 0).all()
+    measures = json.loads(done_well(quickly("evaluate", "m", counts, "--json")))["measures"]
+    assert measures["rmse"] == pytest.approx(np.sqrt(np.mean((COUNTS - printed) ** 2)), rel=1e-9)
+    assert measures["r2"] > 0.3
+    assert "a number, exp of the score" in done_well(quickly("inspect", "m"))
+
+
+def test_a_negative_count_is_refused(quickly, tmp_path, counts):
+    with (tmp_path / counts).open("a") as file:
+        file.write("-3 1:1\n")
+    assert "row 90 has the label -3; the labels of 'poisson' must be finite numbers that are not negative" in refused(
+        quickly("train", counts, "-o", "m", "--loss", "poisson"), 1
+    )
+
+
+def test_settings(quickly, tmp_path, counts):
+    options = ["--loss", "huber", "--loss-setting", "delta=0.5"]
+    assert "huber (delta 0.5)" in done_well(quickly("train", counts, "-o", "m", *options))
+    assert Model.load(tmp_path / "m").loss_settings == {"delta": 0.5}
+    options = ["--loss", "softmax_margin", "--loss-setting", "costs=[[0,1,1],[3,0,1],[1,1,0]]"]
+    (tmp_path / "three.svm").write_text(svm_text(np.digitize(X[:, 0], [-0.5, 0.5])))
+    assert "softmax_margin (costs 3 × 3)" in done_well(quickly("train", "three.svm", "-o", "m", *options))
+    assert Model.load(tmp_path / "m").loss_settings["costs"][1] == [3, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--loss", "huber", "--loss-setting", "tau=1"), "the loss 'huber' has no setting 'tau'; it has delta"),
+        (("--loss", "huber", "--loss-setting", "delta=-1"), "delta must be positive and finite, not -1"),
+        (("--loss", "huber", "--loss-setting", "delta"), "--loss-setting must be NAME=VALUE"),
+        (("--loss", "huber", "--loss-setting", "delta=wide"), "--loss-setting must be NAME=VALUE"),
+        (("--loss-setting", "delta=1"), "--loss-setting has no meaning without --loss"),
+        (("--loss", "novelty"), "a free intercept alone would satisfy the loss 'novelty'"),
+        (("--loss", "multiclass_margin", "--loss-setting", "costs=[[0,1],[1,0]]"), "2 × 2 numbers, but there are"),
+    ],
+)
+def test_options_that_make_no_sense(quickly, counts, options, words):
+    assert words in refused(quickly("train", counts, "-o", "m", *options), 2)
+
+
+def test_sets_of_labels(quickly, tmp_path, sets):
+    assert "sets of 3 labels" in done_well(quickly("train", sets, "-o", "m", "--loss", "multilabel_logistic"))
+    model = Model.load(tmp_path / "m")
+    np.testing.assert_array_equal(model.classes, [10, 20, 30])
+    lines = done_well(quickly("predict", "m", sets)).splitlines()
+    found = np.array([[str(name) in line.split() for name in (10, 20, 30)] for line in lines])
+    np.testing.assert_array_equal(found, model.predict(X) == 1)
+    measures = json.loads(done_well(quickly("evaluate", "m", sets, "--json")))["measures"]
+    assert measures["exact_sets"] == pytest.approx(np.mean((found == SETS).all(axis=1)))
+    hits = (found & SETS).sum(axis=0)
+    sizes = found.sum(axis=0) + SETS.sum(axis=0)
+    assert measures["f1_micro"] == pytest.approx(2 * hits.sum() / sizes.sum())
+    assert measures["f1_macro"] == pytest.approx(np.mean(2 * hits / sizes))
+    head, first, *_ = done_well(quickly("predict", "m", sets, "--probabilities")).splitlines()
+    assert head == "label,10,20,30"
+    np.testing.assert_allclose([float(v) for v in first.split(",")[1:]], model.predict_proba(X)[0])
+    assert "largest weights for 20" in done_well(quickly("inspect", "m"))
+
+
+def test_sets_and_single_labels_are_told_apart(quickly, tmp_path, sets, counts):
+    done_well(quickly("train", sets, "-o", "m", "--loss", "multilabel_hinge"))
+    (tmp_path / "new.svm").write_text("10,77 1:1\n")
+    measures = json.loads(done_well(quickly("evaluate", "m", "new.svm", "--json")))["measures"]
+    assert measures["exact_sets"] == 0
+    assert "the model predicts sets of labels, and the data have none" in refused(quickly("evaluate", "m", counts), 1)
+    assert "train by multilabel_logistic" in refused(quickly("predict", "m", sets, "--probabilities"), 2)
+    assert "read the data with --multilabel" in refused(
+        quickly("train", counts, "-o", "n", "--loss", "multilabel_hinge"), 1
+    )
+    done_well(quickly("train", counts, "-o", "n", "--loss", "multilabel_hinge", "--multilabel"))
