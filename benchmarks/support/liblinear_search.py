@@ -1,8 +1,8 @@
 """LIBLINEAR's `-C` (find_parameters) by its own Python package, in a process of its own that can be cut off.
 
-`python liblinear_search.py ROWS.npz` reads requests from standard input, and answers with lines of JSON: one for each C as
-LIBLINEAR reports it, and a last one. Each request is {"solver": 0 or 2, "patience": SECONDS}. When the patience ends
-before the search does, the process says so and ends: nothing in LIBLINEAR can be told to stop.
+`python liblinear_search.py ROWS.npz` reads requests from standard input, {"solver": 0 or 2, "patience": SECONDS}, and
+answers with lines of JSON: one for each C as LIBLINEAR reports it, and a last one. When the patience ends before the
+search does, the process says so and ends: nothing in LIBLINEAR can be told to stop.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,7 +66,7 @@ def their_folds(n_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
         j = i + libc.rand() % (n_rows - i)
         rows[i], rows[j] = rows[j], rows[i]
     ends = [k * n_rows // FOLDS for k in range(FOLDS + 1)]
-    parts = [rows[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    parts = [rows[start:end] for start, end in pairwise(ends)]
     return [(np.setdiff1d(rows, part), part) for part in parts]
 
 

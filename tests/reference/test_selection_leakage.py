@@ -1,4 +1,4 @@
-"""One vector for all folds tells a fold about the rows that it holds out; K vectors do not (W11, Table 3 of the paper)."""
+"""One vector for all folds tells a fold about the rows that it holds out; K vectors do not (Table 3 of the paper)."""
 
 import numpy as np
 import pytest

@@ -50,7 +50,7 @@ def test_accuracies_along_the_path(kind):
     best, rates = their_search(kind, scipy.sparse.csr_matrix(X), y, 1e-7)
     options = {"metric": "accuracy", "intercept": "none", "folds": their_folds(len(y)), "tol": 1e-6}
     found = select_C(X, LOSSES[kind], y, C_max=max(rates), all_the_way=True, **options)
-    assert found.curve[0].C == min(rates)
+    assert min(rates) == found.curve[0].C
     ours = {point.C: round(point.score * len(y)) for point in found.curve}
     assert ours == {C: round(rate * len(y)) for C, rate in rates.items()}
     assert found.best_C == best
@@ -59,14 +59,14 @@ def test_accuracies_along_the_path(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("name", SETS)
-def test_the_best_C_of_real_data(name, kind, shared_data):
-    """The same C, or one that LIBLINEAR's own path or ours shows to be as good on the same folds."""
+def test_the_best_of_real_data(name, kind, shared_data):
+    """The same C, or one that is as good or better on the same folds, by our count of right answers or by LIBLINEAR's."""
     from sklearn.datasets import load_svmlight_file
 
     file, n_features = SETS[name]
     X, y = load_svmlight_file(shared_data(name) / file, n_features=n_features)
     best, rates = their_search(kind, X, y, 0.01)
     found = select_C(X, LOSSES[kind], y, metric="accuracy", intercept="none", folds=their_folds(len(y)))
-    print(name, kind, found.best_C, found.best_score, best, rates[best], rates.get(found.best_C))
-    assert found.curve[0].C == min(rates)
-    assert found.best_C == best or found.best_score >= rates[best]
+    assert min(rates) == found.curve[0].C
+    score = max(found.best_score, rates.get(found.best_C, 0.0))
+    assert found.best_C == best or round(score * len(y)) >= round(rates[best] * len(y))
