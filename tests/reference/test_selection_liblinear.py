@@ -60,7 +60,7 @@ def test_accuracies_along_the_path(kind):
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("name", SETS)
 def test_the_best_of_real_data(name, kind, shared_data):
-    """The same C, or one that is as good or better on the same folds, by our count of right answers or by LIBLINEAR's."""
+    """The same C, or one that is no worse on the same folds, by our count of right answers or by LIBLINEAR's."""
     from sklearn.datasets import load_svmlight_file
 
     file, n_features = SETS[name]
