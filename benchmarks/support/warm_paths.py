@@ -264,4 +264,4 @@ def _figure_1(axes, rates: dict[str, Path], times: dict[str, Path]) -> None:
         seconds.plot(np.log2(path.C), np.cumsum(path.seconds), **style)
     seconds.set_ylabel("cumulative seconds")
     handles = [handle for a in (axes, seconds) for handle in a.get_legend_handles_labels()[0]]
-    axes.legend(handles=handles, loc="upper left")
+    axes.legend(handles=handles, loc="center left")
