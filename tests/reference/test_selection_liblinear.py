@@ -11,6 +11,7 @@ from beeline import select_C
 
 LOSSES = {0: "logistic", 2: "squared_hinge"}
 FOLDS = 5
+SILENT = liblinear.PRINT_STRING_FUN(liblinear.print_null)  # the library keeps a pointer to it
 SETS = {"a9a": ("a9a.gz", 123), "ijcnn1": ("ijcnn1.trn.bz2", 22), "w8a": ("w8a.gz", 300)}
 
 
@@ -36,7 +37,7 @@ def their_search(kind, X, y, tol):
     ctypes.CDLL(None).srand(1)
     unset = ctypes.c_double(-1)
     liblinear.liblinear.find_parameters(problem, parameter, FOLDS, unset, unset, *map(ctypes.byref, found))
-    liblinear.liblinear.set_print_string_function(liblinear.PRINT_STRING_FUN(liblinear.print_null))
+    liblinear.liblinear.set_print_string_function(SILENT)
     lines = [line.split("\t") for line in "".join(said).splitlines() if line.startswith("log2c=")]
     return found[0].value, {2.0 ** float(C.split("=")[1]): float(rate.split("=")[1]) / 100 for C, rate in lines}
 
