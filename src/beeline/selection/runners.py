@@ -28,7 +28,7 @@ from beeline.solvers.training import Task, outputs_of, solve_side_by_side
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
-_BYTES_PER_SCORE = 48  # scores, costs, slopes and curvatures of a row in one problem, and some to move to
+_BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
 
 
 @dataclass(frozen=True)
