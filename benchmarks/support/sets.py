@@ -10,6 +10,7 @@ take without loss.
 | mnist | pixels / 255; digit 1 against the rest |
 | a9a, w8a, ijcnn1, sector | as they are published |
 | 20newsgroups | tf-idf of the words; the `comp` groups against the rest |
+| madelon | as it is published, dense and not scaled |
 """
 
 from __future__ import annotations
@@ -145,6 +146,14 @@ def _newsgroups() -> dict[str, Rows]:
     return {part: _rows(words.transform(texts[part]), [names.index(g) for g in groups[part]]) for part in texts}
 
 
+def _madelon() -> dict[str, Rows]:
+    parts = {}
+    for part, name in (("train", "train"), ("test", "valid")):
+        X, labels = (np.loadtxt(SHARED / "madelon" / f"madelon_{name}.{kind}.gz") for kind in ("data", "labels"))
+        parts[part] = _rows(X, labels)
+    return parts
+
+
 _MAKERS: dict[str, Callable[[], dict[str, Rows]]] = {
     "covtype": _covtype,
     "kdd99": _kdd99,
@@ -154,9 +163,10 @@ _MAKERS: dict[str, Callable[[], dict[str, Rows]]] = {
     "ijcnn1": lambda: _libsvm(22, "ijcnn1/ijcnn1.trn.bz2", "ijcnn1/ijcnn1.tst.bz2"),
     "sector": lambda: _libsvm(55197, "sector/sector.scale.bz2", "sector/sector.t.scale.bz2"),
     "20newsgroups": _newsgroups,
+    "madelon": _madelon,
 }
 
-# The classes that count as positive.
+# The classes that count as positive; of the sets that training is measured on, and of those that only C is chosen for.
 BINARY: dict[str, tuple[int, ...]] = {
     "covtype": (2,),
     "kdd99": (1,),
@@ -166,6 +176,7 @@ BINARY: dict[str, tuple[int, ...]] = {
     "ijcnn1": (1,),
     "20newsgroups": (1, 2, 3, 4, 5),
 }
+_FOR_SELECTION: dict[str, tuple[int, ...]] = {"madelon": (1,)}
 MULTICLASS = ("mnist", "sector", "20newsgroups")
 
 
@@ -193,7 +204,7 @@ def _load(name: str, part: str) -> Rows | None:
 def binary(name: str, part: str = "train") -> Rows | None:
     """The set's binary problem, with labels −1 and +1; None for a part that it does not have."""
     rows = _load(name, part)
-    return rows and rows.relabelled(BINARY[name])
+    return rows and rows.relabelled((BINARY | _FOR_SELECTION)[name])
 
 
 def multiclass(name: str, part: str = "train") -> Rows | None:

@@ -27,7 +27,7 @@ from beeline.solvers.training import Task, counts_by_difference, outputs_of, sol
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
-_BYTES_PER_SCORE = 48  # scores, costs, slopes and curvatures of a row in one problem, and some to move to
+_BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
 
 
 @dataclass(frozen=True)
