@@ -37,11 +37,14 @@ class Loss(ABC):
         What the labels must be: `binary` −1 and +1, `real` any number, `classes` 0 … K−1.
     smooth
         Whether the gradient is continuous.
+    piecewise_linear
+        Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
     """
 
     name: ClassVar[str]
     labels: ClassVar[Labels]
     smooth: ClassVar[bool] = True
+    piecewise_linear: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
@@ -141,6 +144,14 @@ class RowLoss(Loss):
 
 class ScalarLoss(RowLoss):
     """A loss of one score and one label a row; its `curvature` is d²l/dz²."""
+
+    def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
+        """Where the slope of a piecewise linear loss jumps, and by how much.
+
+        Pairs of (the scores, one a row, at which it does; the jump), from small scores to large ones. Along z + t·dz the
+        kink of row i is passed at t = (scores_i − z_i)/dz_i, where the sum's derivative by t grows by c_i·jump·|dz_i|.
+        """
+        raise AttributeError(f"{type(self).__name__} is not said to be piecewise linear")
 
 
 class VectorLoss(RowLoss):

@@ -44,12 +44,17 @@ class Hinge(ScalarLoss):
     name = "hinge"
     labels = "binary"
     smooth = False
+    piecewise_linear = True
     compiled = "hinge"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient, which is 0 at the kink."""
         slack = 1 - y * z
         return np.maximum(slack, 0), np.where(slack > 0, -y, 0.0)
+
+    def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
+        """A margin of 1."""
+        return [(y, 1.0)]
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−α with α = ya in [0, c]."""

@@ -52,6 +52,7 @@ class CrammerSinger(VectorLoss):
     name = "crammer_singer"
     labels = "classes"
     smooth = False
+    piecewise_linear = True
     compiled = "crammer_singer"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

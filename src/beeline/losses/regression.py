@@ -58,6 +58,7 @@ class EpsilonInsensitive(_Tube):
 
     name = "epsilon_insensitive"
     smooth = False
+    piecewise_linear = True
     compiled = "epsilon_insensitive"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -65,6 +66,10 @@ class EpsilonInsensitive(_Tube):
         r = z - y
         excess = np.abs(r) - self.epsilon
         return np.maximum(excess, 0), np.where(excess > 0, np.sign(r), 0.0)
+
+    def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
+        """Both sides of the tube."""
+        return [(y - self.epsilon, 1.0), (y + self.epsilon, 1.0)]
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + ε|a| with |a| ≤ c."""

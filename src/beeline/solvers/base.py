@@ -56,6 +56,8 @@ class Step:
         Who took the step, where several work together.
     scale
         Objectives below this are as good as zero.
+    facts
+        What else the solver has to say, by name.
     """
 
     theta: Floats
@@ -66,6 +68,7 @@ class Step:
     final: bool = False
     solver: str | None = None
     scale: float = 0.0
+    facts: dict[str, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -90,6 +93,8 @@ class Result:
         The solver's name.
     trace
         (passes, seconds, objective, gap) after every iteration.
+    facts
+        What else the solver has to say after its last iteration, by name.
     """
 
     theta: Floats
@@ -101,6 +106,7 @@ class Result:
     seconds: float
     solver: str
     trace: list[tuple[float, float, float, float]] = field(repr=False, default_factory=list)
+    facts: dict[str, float] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -195,7 +201,8 @@ class Solver(ABC):
             raise RuntimeError(f"the solver {self.name} took no step")
         seconds = time.perf_counter() - clock
         name = best.solver or self.name
-        return Result(best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name, trace)
+        found = (best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name)
+        return Result(*found, trace, best.facts)
 
     def _verdict(self, step: Step, callback: Callback | None) -> Status | None:
         stop = callback(step) if callback else None
