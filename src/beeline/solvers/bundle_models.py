@@ -16,7 +16,7 @@ from beeline.solvers.simplex_qp import independent_rows, maximise
 __all__ = ["Minimum", "Model", "Penalty", "QuadraticModel", "SinglePlane", "leak"]
 
 _NEWTON_STEPS = 30
-_ENOUGH = 1e-3  # of the gap, that a solution of the model may miss
+_ENOUGH = 1e-2  # of the gap, that a solution of the model may miss
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ class QuadraticModel(Model):
         planes = self.planes
         rows, turn = independent_rows(planes.tails.T) if planes.tails.shape[1] else (None, None)
         if self.penalty.plain:
-            alpha, multipliers = maximise(planes.gram / self.penalty.l2, planes.offsets, planes.alpha, rows)
+            H = planes.gram / self.penalty.l2
+            alpha, multipliers = maximise(H, planes.offsets, planes.alpha, _ENOUGH * gap, rows)
         else:
             alpha, multipliers = self._by_pieces(rows, gap)
         tail = -(multipliers[:, None] * turn).sum(axis=0) if turn is not None else np.zeros(0)
@@ -145,11 +146,12 @@ class QuadraticModel(Model):
         for _ in range(_NEWTON_STEPS):
             H = self._curvature(w)
             slopes = planes.offsets + planes.slopes.scores(w)  # ∂D
-            found, multipliers = maximise(H, slopes + _product(H, alpha), alpha, rows)
-            step = found - alpha
-            gain = dot(slopes, step)
-            if gain <= max(_ENOUGH * gap, 1e-15 * abs(dot(slopes, alpha))):
+            found, multipliers = maximise(H, slopes + _product(H, alpha), alpha, 0.1 * _ENOUGH * gap, rows)
+            # How far w is from the model's minimum: D itself shows only the square of it.
+            heights = slopes - (_mixed(multipliers, rows) if rows is not None else 0.0)
+            if float(heights.max()) - dot(heights, alpha) <= max(_ENOUGH * gap, 1e-14 * abs(float(heights.max()))):
                 break
+            step = found - alpha
             along = planes.slopes.transposed(step)
             t = self._climb(v, along, dot(planes.offsets, step))
             if not t:
@@ -203,6 +205,11 @@ def _gram(rows: Floats) -> Floats:
     p, n = rows.shape
     lower = Block(np.ascontiguousarray(rows.T), p).gram(np.ones(n))
     return lower + np.tril(lower, -1).T
+
+
+def _mixed(multipliers: Floats, rows: Floats) -> Floats:
+    mixed: Floats = (multipliers[:, None] * rows).sum(axis=0)
+    return mixed
 
 
 def _product(H: Floats, alpha: Floats) -> Floats:

@@ -68,8 +68,11 @@ def valley(line: Line, low: float, high: float, first: float) -> Valley:
     if curvature > 0 and slope + curvature * (stop - start) >= 0:  # the parabola turns before the next kink
         t = min(float(start - slope / curvature), float(stop))
         return Valley(t, t, t)
-    beyond = times[k + 1] if k + 1 < len(times) else right[0]
-    return Valley(float(stop), 0.5 * float(start + stop), 0.5 * float(stop + beyond))
+    # Rows may share a kink: the neighbouring pieces begin with other ones.
+    before = times[np.searchsorted(times, stop) - 1] if len(times) and times[0] < stop else left[0]
+    after = int(np.searchsorted(times, stop, side="right"))
+    beyond = times[after] if after < len(times) else right[0]
+    return Valley(float(stop), 0.5 * float(before + stop), 0.5 * float(stop + beyond))
 
 
 _Side = tuple[float, float]  # t and the slope of J there

@@ -73,12 +73,10 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
     The tangents on both sides of the minimum are mixed so that their slopes along the intercept cancel.
     """
     best, left, right = _intercept_sides(point, accuracy)
-    if left is right:
-        return best, best.loss, best.slopes
-    down, up = (sum(float(u.sum()) for u in side.slopes) for side in (left, right))
-    if not down < 0 < up:
-        side = left if abs(down) <= abs(up) else right
-        return best, side.loss, side.slopes
+    down, up = _slope(left), _slope(right)
+    if not down < 0 < up:  # flat on one side, or as flat as it gets
+        flat = left if abs(down) <= abs(up) else right
+        return best, flat.loss, flat.slopes
     part = up / (up - down)
     width = float(right.theta[-1] - left.theta[-1])
     # Both tangents halfway between the two; their mean is the same everywhere.
@@ -95,9 +93,16 @@ def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point
     line = Line(point, along, [np.ones_like(z) for z in point.z])
     if isinstance(o.loss, ScalarLoss) and o.loss.piecewise_linear:
         found = valley(line, -np.inf, np.inf, 1e-3)
-        return point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
+        sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
+        if _slope(sides[1]) <= 0 <= _slope(sides[2]):
+            return sides
     t, left, right = _squeeze(line, accuracy)
     return point.shifted(t), point.shifted(left), point.shifted(right)
+
+
+def _slope(point: Point) -> float:
+    """∂R along the intercept."""
+    return sum(float(u.sum()) for u in point.slopes)
 
 
 def _squeeze(line: Line, accuracy: float) -> tuple[float, float, float]:
@@ -105,7 +110,7 @@ def _squeeze(line: Line, accuracy: float) -> tuple[float, float, float]:
     left: tuple[float, float, float] | None = None
     right: tuple[float, float, float] | None = None
     best, t, reach = (np.inf, 0.0), 0.0, 0.1
-    for _ in range(100):
+    for _ in range(200):
         value, slope = line.at(t)
         best = min(best, (value, t))
         if slope == 0:

@@ -9,60 +9,76 @@ from beeline.kernels import dot
 
 __all__ = ["independent_rows", "maximise"]
 
-# A plane outside the working set comes in when it would win more than this part of the value.
-_WORTH = 1e-11
 # What is so small in a solution is rounding.
-_NOTHING = 1e-12
-_ROUNDS = 12
+_NOTHING = 1e-14
+_RIDGE = 1e-10
+_ROUNDS = 20
 
 
-def maximise(H: Floats, f: Floats, start: Floats, rows: Floats | None = None) -> tuple[Floats, Floats]:
+def maximise(
+    H: Floats, f: Floats, start: Floats, enough: float = 0.0, rows: Floats | None = None
+) -> tuple[Floats, Floats]:
     """The maximum of fᵀα − ½αᵀHα over α ≥ 0, Σα = 1 and, where given, rows·α = 0.
 
-    DAQP (Arnström, Bemporad & Axehill 2022), a dual active-set method, has the accuracy but no use for a start. So the
-    programme is solved over a working set: what the start has a part of, and what is new; then all that would raise the
-    value comes in, until nothing would. Few planes carry a solution, and those change little from step to step.
+    DAQP (Arnström, Bemporad & Axehill 2022), a dual active-set method, is fast and exact for small programmes, but has
+    little use for a start. So the programme is solved over a working set: what the start has a part of, and what is
+    new; then all that would raise the value comes in, until nothing would. Few planes carry a solution, and those
+    change little from step to step.
+
+    The value is flat at its maximum: an error of 10⁻¹² there hides one of 10⁻⁶ in the slopes f − Hα, of which a model's
+    minimum is made. What is solved for is therefore the step from the last α, in units of its own size, with H damped
+    by a small ridge: the next round mends what rounding and damping did to this one.
 
     Parameters
     ----------
     H, f
         The programme; H is symmetric and positive semidefinite.
     start
-        A feasible α; its last entries are new where they are zero.
+        A feasible α.
+    enough
+        By how much the slopes f − Hα may exceed their mean by α.
     rows
         Independent equality constraints that α = (1, 0, …) meets.
 
     Returns
     -------
-    α and the multipliers of the rows. α is on the simplex, up to rounding; it is the best of the start and all that was
-    found, so that the value never falls below that of the start.
+    α, on the simplex up to rounding, and the multipliers of the rows.
     """
     p = len(f)
-    scale = max(float(np.abs(f).max()), float(np.diagonal(H).max()), 1e-300)
     support = np.union1d(np.nonzero(start > 0)[0], [0, p - 1])
-    best, value = start, _value(H, f, start)
+    best, alpha, least = start, start, np.inf
     multipliers = np.zeros(0 if rows is None else len(rows))
+    found = multipliers
+    slopes = f - _times(H, alpha)
     for _ in range(_ROUNDS):
-        found = _solve(H[np.ix_(support, support)] / scale, f[support] / scale, _part(rows, support))
-        if found is None:
+        step = _solve(H[np.ix_(support, support)], slopes[support], alpha[support], _part(rows, support))
+        if step is None:
             break
-        alpha = np.zeros(p)
-        alpha[support] = found[0]
-        multipliers = scale * found[1]
+        alpha, found = _moved(alpha, support, step[0]), step[1]
         slopes = f - _times(H, alpha)
-        level = dot(slopes, alpha)
-        if (now := _value(H, f, alpha)) > value or rows is not None:
-            best, value = alpha, now
-        gains = slopes - _combined(multipliers, rows) - level
-        outside = np.setdiff1d(np.nonzero(gains > _WORTH * max(abs(level), abs(value)))[0], support)
-        if not len(outside):
+        heights = slopes - _combined(found, rows)
+        level = dot(heights, alpha)
+        worst = float(heights.max()) - level
+        if worst < least:
+            best, multipliers = alpha, found
+        if worst <= max(enough, 1e-14 * abs(level)) or not worst < 0.5 * least and not _news(heights, level, support):
             break
-        support = np.union1d(np.append(support[found[0] > 0], 0), outside)
+        least = min(worst, least)
+        support = np.union1d(np.nonzero((alpha > 0) | (heights > level))[0], [0])
     return best, multipliers
 
 
-def _value(H: Floats, f: Floats, alpha: Floats) -> float:
-    return dot(f, alpha) - 0.5 * dot(alpha, _times(H, alpha))
+def _news(heights: Floats, level: float, support: Ints) -> bool:
+    """Whether something outside the support would raise the value."""
+    return bool(len(np.setdiff1d(np.nonzero(heights > level)[0], support)))
+
+
+def _moved(alpha: Floats, support: Ints, step: Floats) -> Floats:
+    """α after a step of some of its entries, on the simplex again."""
+    moved = np.zeros(len(alpha))
+    moved[support] = alpha[support] + step
+    moved = np.where(moved > _NOTHING, moved, 0.0)
+    return moved / moved.sum()
 
 
 def _times(H: Floats, alpha: Floats) -> Floats:
@@ -80,23 +96,24 @@ def _part(rows: Floats | None, support: Ints) -> Floats:
     return np.zeros((0, len(support))) if rows is None else rows[:, support]
 
 
-def _solve(H: Floats, f: Floats, rows: Floats) -> tuple[Floats, Floats] | None:
-    """(α, multipliers of the rows), or None where the programme is too degenerate for double precision."""
+def _solve(H: Floats, slopes: Floats, alpha: Floats, rows: Floats) -> tuple[Floats, Floats] | None:
+    """(the best step from α, multipliers of the rows), or None where DAQP finds none."""
     import daqp
 
-    p, equal = len(f), 1 + len(rows)
+    p, equal = len(alpha), 1 + len(rows)
+    pull = slopes - dot(slopes, alpha)
+    strongest = float(np.abs(pull).max())
+    mean = max(float(np.trace(H)) / p, strongest, 1e-300)
+    unit = max(strongest / mean, 1e-14)
     sense = np.append(np.zeros(p, dtype=np.int32), np.full(equal, 5, dtype=np.int32))
-    target = np.zeros(equal)
-    target[0] = 1.0
+    target = -np.append(0.0, (rows * alpha).sum(axis=1)) / unit
+    low, high = np.append(-alpha / unit, target), np.append(np.full(p, 1e30), target)
     A = np.vstack([np.ones(p), rows])
-    high, low = np.append(np.full(p, 1e30), target), np.append(np.zeros(p), target)
-    mean = float(np.trace(H)) / p or 1.0
-    for ridge in (1e-13, 1e-10, 1e-7):
-        damped = H + ridge * mean * np.eye(p)
-        alpha, _, flag, info = daqp.solve(damped, -f, A, high, low, sense, primal_tol=1e-9)
-        if flag > 0 and np.isfinite(alpha).all() and (total := float(np.maximum(alpha, 0).sum())) > 0.5:
-            alpha = np.where(alpha > _NOTHING, alpha, 0.0) / total
-            return alpha / alpha.sum(), np.asarray(info["lam"])[p + 1 :]
+    for ridge in (_RIDGE, 100 * _RIDGE, 1e4 * _RIDGE):
+        damped = H / mean + ridge * np.eye(p)
+        step, _, flag, info = daqp.solve(damped, -pull / (mean * unit), A, high, low, sense, primal_tol=1e-9)
+        if flag > 0 and np.isfinite(step).all():
+            return unit * step, mean * unit * np.asarray(info["lam"])[p + 1 :]
     return None
 
 
