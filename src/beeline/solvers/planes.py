@@ -43,9 +43,7 @@ def settled(point: Point, accuracy: float) -> Point:
     o = point.objective
     if o.intercept != "free" or not balances(o):
         return point
-    if o.loss.has_curvature:
-        return point.with_best_intercept()
-    return _intercept_sides(point, accuracy)[0]
+    return _level(point) if o.loss.smooth else _intercept_sides(point, accuracy)[0]
 
 
 def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
@@ -57,14 +55,48 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     if o.intercept != "free" or not balances(o):
         slope = point.loss_gradient
         return Plane(slope, point.loss - dot(slope, point.theta)), point
-    if o.loss.has_curvature:
-        point = point.with_best_intercept()
+    if o.loss.smooth:
+        point = _level(point)
         slope, value = point.loss_gradient.copy(), point.loss
     else:
         point, value, slopes = _balanced(point, accuracy)
         slope = o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), 0.0), o.shards, slopes))
     slope[o.n_regularized :] = 0.0
     return Plane(slope, value - dot(slope, point.theta)), point
+
+
+def _level(point: Point) -> Point:
+    """The best intercept of a smooth loss, where ∂R along it is zero as far as double precision goes.
+
+    Without a curvature by the secant rule within a bracket (of Illinois: an end that stays twice counts half).
+    """
+    if point.objective.loss.has_curvature:
+        return point.with_best_intercept()
+    line, low, high = _upwards(point), None, None
+    t, reach = 0.0, 0.1
+    scale = sum(float(np.abs(u).sum()) for u in point.slopes)
+    for _ in range(200):
+        _, slope = line.at(t)
+        if abs(slope) <= 1e-14 * scale:
+            break
+        if slope < 0:
+            high, low = (high[0], 0.5 * high[1]) if high and low else high, (t, slope)
+        else:
+            low, high = (low[0], 0.5 * low[1]) if high and low else low, (t, slope)
+        if low is None or high is None:
+            t, reach = (t + reach, 4 * reach) if high is None else (t - reach, 4 * reach)
+            continue
+        last, t = t, (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+        if t == last or abs(high[0] - low[0]) <= 1e-16 * max(abs(low[0]), abs(high[0])):
+            break
+    return point.shifted(t)
+
+
+def _upwards(point: Point) -> Line:
+    """J along the intercept."""
+    along = np.zeros(point.objective.size)
+    along[-1] = 1.0
+    return Line(point, along, [np.ones_like(z) for z in point.z])
 
 
 def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]]:
@@ -88,9 +120,7 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
 def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point]:
     """The best intercept for the weights, and points on both sides of it, so close that their tangents meet near J."""
     o = point.objective
-    along = np.zeros(o.size)
-    along[-1] = 1.0
-    line = Line(point, along, [np.ones_like(z) for z in point.z])
+    line = _upwards(point)
     if isinstance(o.loss, ScalarLoss) and o.loss.piecewise_linear:
         found = valley(line, -np.inf, np.inf, 1e-3)
         sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
