@@ -115,7 +115,7 @@ class Bundle(Solver):
             yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
             passes += 1
             if self.variant == "ocas":
-                best, near = _advance(best, minimum, run.accuracy, bounded=penalty.bounded)
+                best, near = _advance(best, minimum, run, bounded=penalty.bounded)
                 plane, near = tangent(near, run.accuracy)
             else:
                 plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
@@ -169,21 +169,26 @@ def _theta(best: Point, minimum: Minimum) -> Floats:
     return theta
 
 
-def _advance(best: Point, minimum: Minimum, accuracy: float, *, bounded: bool) -> tuple[Point, Point]:
+def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) -> tuple[Point, Point]:
     """(the best point on the line from here to the model's minimum, the point where a plane is to be taken); one pass.
 
     Beyond the minimum the line may leave the bounds.
     """
     line = best.line(_theta(best, minimum) - best.theta)
-    end = line.move(1.0)
-    moved = settled(end, accuracy)
-    if moved is not end:  # towards the intercept that suits the weights there
-        shift = moved.theta - end.theta
-        k = best.objective.n_outputs
-        line = Line(best, line.direction + shift, [dz + (shift[-1] if k == 1 else shift[-k:]) for dz in line.dz])
-    t = least(line, 1.0 if bounded else np.inf, accuracy)
+    if best.objective.intercept == "free" and not len(minimum.intercepts):
+        line = _leaning(line, run.accuracy)
+    t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
+    run.step = min(1.0, 2 * t) or run.step
     near = line.move(t + _MIX * (1 - t))
-    return (settled(line.move(t), accuracy) if t else best), near
+    return (settled(line.move(t), run.accuracy) if t else best), near
+
+
+def _leaning(line: Line, accuracy: float) -> Line:
+    """The line to the same weights, with the intercepts that suit them best."""
+    end = line.move(1.0)
+    shift = settled(end, accuracy).theta - end.theta
+    k = line.point.objective.n_outputs
+    return Line(line.point, line.direction + shift, [dz + (shift[-1] if k == 1 else shift[-k:]) for dz in line.dz])
 
 
 class _Progress:
@@ -193,6 +198,7 @@ class _Progress:
         self.objective, self.accuracy = objective, 0.01 * tol
         self.at_zero = objective.at().loss
         self.value, self.bound, self.still, self.planes = math.inf, -math.inf, 0, 0
+        self.step = 1.0  # where a line search looks first
 
     @property
     def gap(self) -> float:

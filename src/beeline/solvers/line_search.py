@@ -14,7 +14,7 @@ from beeline.objective import Line
 __all__ = ["Valley", "least", "valley"]
 
 _NEXT = 1e-10  # of a step: right beside its start
-_LOOKS = 4  # at J, to narrow a bracket before the kinks inside are gathered
+_LOOKS = 2  # at J, to narrow a bracket before the kinks inside are gathered
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,14 @@ class Valley:
     right: float
 
 
-def least(line: Line, high: float, accuracy: float) -> float:
-    """Where J is least for 0 ≤ t ≤ high: exactly for a piecewise linear loss, else to a relative accuracy of J."""
+def least(line: Line, high: float, first: float, accuracy: float) -> float:
+    """Where J is least for 0 ≤ t ≤ high: exactly for a piecewise linear loss, else to a relative accuracy of J.
+
+    `first` is where it looks first.
+    """
     if _has_kinks(line):
-        return valley(line, 0.0, high, 1.0).t
-    return line.least(0.0, high, min(1.0, high), accuracy)
+        return valley(line, 0.0, high, first).t
+    return line.least(0.0, high, min(first, high), accuracy)
 
 
 def _has_kinks(line: Line) -> bool:

@@ -44,13 +44,14 @@ def maximise(
     -------
     α, on the simplex up to rounding, and the multipliers of the rows.
     """
-    p = len(f)
-    support = np.union1d(np.nonzero(start > 0)[0], [0, p - 1])
+    inside = start > 0
+    inside[[0, -1]] = True
     best, alpha, least = start, start, np.inf
     multipliers = np.zeros(0 if rows is None else len(rows))
     found = multipliers
     slopes = f - _times(H, alpha)
     for _ in range(_ROUNDS):
+        (support,) = np.nonzero(inside)
         step = _solve(H[np.ix_(support, support)], slopes[support], alpha[support], _part(rows, support))
         if step is None:
             break
@@ -61,16 +62,14 @@ def maximise(
         worst = float(heights.max()) - level
         if worst < least:
             best, multipliers = alpha, found
-        if worst <= max(enough, 1e-14 * abs(level)) or not worst < 0.5 * least and not _news(heights, level, support):
+        wanted = heights > level
+        mends = worst < 0.5 * least or bool((wanted & ~inside).any())
+        if worst <= max(enough, 1e-14 * abs(level)) or not mends:
             break
         least = min(worst, least)
-        support = np.union1d(np.nonzero((alpha > 0) | (heights > level))[0], [0])
+        inside = (alpha > 0) | wanted
+        inside[0] = True
     return best, multipliers
-
-
-def _news(heights: Floats, level: float, support: Ints) -> bool:
-    """Whether something outside the support would raise the value."""
-    return bool(len(np.setdiff1d(np.nonzero(heights > level)[0], support)))
 
 
 def _moved(alpha: Floats, support: Ints, step: Floats) -> Floats:
