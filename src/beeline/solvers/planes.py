@@ -254,12 +254,17 @@ class Planes:
             self._keep(np.nonzero(keep)[0])
 
     def _keep(self, kept: Ints) -> None:
+        """Keep these planes, in increasing order; the last of them take the places of those that are dropped."""
         k = len(kept)
+        stay, move = kept[kept < k], kept[kept >= k]
+        order = np.arange(k)
+        order[np.setdiff1d(order, stay, assume_unique=True)] = move
+        (places,) = np.nonzero(order != np.arange(k))
         for name in ("_slopes", "_tails", "_offsets", "_unused", "_numbers"):
             values = getattr(self, name)
-            values[:k] = values[kept]
-        self._gram[:k, :k] = self._gram[np.ix_(kept, kept)]
-        self.alpha, self.count = self.alpha[kept], k
+            values[places] = values[order[places]]
+        self._gram[:k, :k] = self._gram[np.ix_(order, order)]
+        self.alpha, self.count = self.alpha[order], k
 
     def mean(self, alpha: Floats) -> Plane:
         """The mean of all planes with these parts."""
