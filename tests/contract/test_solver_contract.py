@@ -336,7 +336,7 @@ def test_impossible_pairs_name_what_works():
         choose_solver(problem(Hinge()), "newton")
     with pytest.raises(ParameterError, match=r"'dual_cd' needs L2.*take l1_cd"):
         choose_solver(problem(Logistic(), L1()), "dual_cd")
-    with pytest.raises(ParameterError, match="no solver can take Hinge.* with Nothing"):
+    with pytest.raises(ParameterError, match=r"no solver can take Hinge.* with Nothing"):
         choose_solver(problem(Hinge(), Nothing()))
     with pytest.raises(ParameterError, match="no solver 'sgd'; there are auto, newton"):
         choose_solver(problem(Hinge()), "sgd")

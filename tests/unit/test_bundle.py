@@ -27,7 +27,14 @@ def problem(loss, regularizer=None, *, n=200, d=8, intercept="free", seed=0, str
     if loss.labels == "classes":
         y = random.integers(0, outputs, size=n).astype(float)
     return Objective(
-        from_arrays(X, y), y, random.uniform(0.5, 1.5, n), loss, regularizer or L2(), strength, intercept, n_outputs=outputs
+        from_arrays(X, y),
+        y,
+        random.uniform(0.5, 1.5, n),
+        loss,
+        regularizer or L2(),
+        strength,
+        intercept,
+        n_outputs=outputs,
     )
 
 
@@ -241,7 +248,9 @@ class TestBounds:
         w = result.theta[:8]
         assert ((w >= low) & (w <= high)).all()
         signs = [(0 if s > 0 else lo, 0 if s < 0 else hi) for s, lo, hi in zip(np.sign(w), low, high, strict=True)]
-        found = minimize(value, np.append(w, result.theta[8]), jac=True, bounds=[*signs, (None, None)], method="L-BFGS-B")
+        found = minimize(
+            value, np.append(w, result.theta[8]), jac=True, bounds=[*signs, (None, None)], method="L-BFGS-B"
+        )
         assert result.objective <= found.fun * (1 + 2e-4)
         assert result.objective * (1 - result.gap) <= found.fun * (1 + 1e-9)
 

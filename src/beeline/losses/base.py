@@ -148,8 +148,9 @@ class ScalarLoss(RowLoss):
     def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
         """Where the slope of a piecewise linear loss jumps, and by how much.
 
-        Pairs of (the scores, one a row, at which it does; the jump), from small scores to large ones. Along z + t·dz the
-        kink of row i is passed at t = (scores_i − z_i)/dz_i, where the sum's derivative by t grows by c_i·jump·|dz_i|.
+        Pairs of (the scores, one a row, at which it does; the jump), from small scores to large ones. Along z + t·dz
+        the kink of row i is passed at t = (scores_i − z_i)/dz_i, where the sum's derivative by t grows by
+        c_i·jump·|dz_i|.
         """
         raise AttributeError(f"{type(self).__name__} is not said to be piecewise linear")
 

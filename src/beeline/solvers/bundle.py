@@ -41,8 +41,9 @@ class Bundle(Solver):
       are far fewer steps.
     - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
 
-    The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the linear
-    programme (11) for L1. By theorem 2 the number of steps is O(1/(λε)) for a gap of ε, whatever the number of rows.
+    The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
+    linear programme (11) for L1. By theorem 2 the number of steps is O(1/(λε)) for a gap of ε, whatever the number of
+    rows.
 
     Unlike in the paper, a free intercept is allowed: planes are taken of R minimised over the intercept, where that
     follows from the scores; for several outputs of a loss with kinks, the intercepts are part of the model.
@@ -92,7 +93,9 @@ class Bundle(Solver):
         if self.variant == "line" and not objective.regularizer.l2:
             return f"needs an L2 part in the regularizer for variant='line', unlike {objective.regularizer!r}"
         if self.variant == "line" and not balances(objective):
-            return f"needs a loss without kinks for several free intercepts and variant='line', unlike {objective.loss!r}"
+            return (
+                f"needs a loss without kinks for several free intercepts and variant='line', unlike {objective.loss!r}"
+            )
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
         return None

@@ -21,13 +21,13 @@ _ENOUGH = 1e-3  # of the gap, that a solution of the model may miss
 class LinearModel(Model):
     """min over w, ξ of ξ + λ‖w‖₁ with ξ ≥ 0 and ξ ≥ ⟨a, w⟩ + b for all planes (B4): the programme (11).
 
-    One programme lives through all steps: a plane is a row that is added, one that is dropped a row that is deleted, and
-    the dual simplex method goes on from its last basis. A solution has no more weights than planes, so only the columns
-    of weights that may be in one are there: those whose reduced cost says that they would lower the minimum are added
-    until there are none (column generation; the positive and the negative part of a weight are a column each).
+    One programme lives through all steps: a plane is a row that is added, one that is dropped a row that is deleted,
+    and the dual simplex method goes on from its last basis. A solution has no more weights than planes, so only the
+    columns of weights that may be in one are there: those whose reduced cost says that they would lower the minimum are
+    added until there are none (column generation; the positive and the negative part of a weight are a column each).
 
-    The bound does not rely on the tolerances of HiGHS: the multipliers α of the planes are put on the simplex and shrunk
-    until |Aα| ≤ λ, which is feasible for the dual of (11) and gives the bound αᵀb.
+    The bound does not rely on the tolerances of HiGHS: the multipliers α of the planes are put on the simplex and
+    shrunk until |Aα| ≤ λ, which is feasible for the dual of (11) and gives the bound αᵀb.
     """
 
     def __init__(self, penalty: Penalty, planes: Planes) -> None:

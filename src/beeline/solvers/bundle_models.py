@@ -99,8 +99,8 @@ class QuadraticModel(Model):
 
     For ½λ‖w‖² that is the quadratic programme (12), D(α) = αᵀb − ‖Aα‖²/(2λ) and w = −Aα/λ. With an L1 part or bounds, D
     is made of such pieces; each step maximises the piece at hand, and goes as far that way as D rises. Intercepts that
-    were not eliminated have (Aα) = 0 as a constraint, whose multipliers they are. Any α on the simplex gives a bound, so
-    that D, evaluated anew at what the programme's solver returns, is one however accurate that is.
+    were not eliminated have (Aα) = 0 as a constraint, whose multipliers they are. Any α on the simplex gives a bound,
+    so that D, evaluated anew at what the programme's solver returns, is one however accurate that is.
     """
 
     def __init__(self, penalty: Penalty, planes: Planes) -> None:

@@ -26,15 +26,15 @@ _SUFFICIENT = 1e-4  # of what the slope promises
 class LBFGS(Solver):
     """Minimises a smooth loss, of which it asks for values and slopes only (B8; section 4.2 of the paper).
 
-    J(θ) is lowered along −H∂J(θ), where H stands for the inverse of the Hessian: it is made of the last `memory` steps and
-    of what they did to the gradient (Nocedal 1980). With L2 the scores move with the step, so that the line search
+    J(θ) is lowered along −H∂J(θ), where H stands for the inverse of the Hessian: it is made of the last `memory` steps
+    and of what they did to the gradient (Nocedal 1980). With L2 the scores move with the step, so that the line search
     costs no pass; the bound is that of lemma 5, J − ‖∂J‖²/(2λ).
 
-    With an L1 part it works within an orthant (OWL-QN; Andrew & Gao 2007): where a weight is zero, the derivative on the
-    side to which J falls stands for the gradient; the step keeps its signs, and a weight that would change its own
-    becomes zero. That method alone may stop short of the optimum. So, as in Gong & Ye (2015), a step that does not lower
-    J enough gives way to a proximal gradient step, which always does at a point that is not optimal. The bound is the
-    dual value at the scaled slopes, as for `L1CD`.
+    With an L1 part it works within an orthant (OWL-QN; Andrew & Gao 2007): where a weight is zero, the derivative on
+    the side to which J falls stands for the gradient; the step keeps its signs, and a weight that would change its own
+    becomes zero. That method alone may stop short of the optimum. So, as in Gong & Ye (2015), a step that does not
+    lower J enough gives way to a proximal gradient step, which always does at a point that is not optimal. The bound is
+    the dual value at the scaled slopes, as for `L1CD`.
 
     A free intercept is the best one at every point.
 

@@ -1,10 +1,10 @@
 """Cutting planes of the loss: where they come from and where they are kept.
 
-The empirical risk R(θ) = Σ c_i l(z_i, y_i) is convex, so that it lies above its tangents, R(θ) ≥ ⟨a, θ⟩ + b (B2). A free
-intercept costs nothing in Ω, and a plane that slopes along it says nothing about min J by itself. Where that can be
-done, planes are therefore taken of min over b of R(w, b), a convex function of the weights alone: a plane with no slope
-along the intercepts. At the best intercept of a smooth loss every tangent is one; of a loss of one score a row with
-kinks, the right mean of the tangents on both sides of the best intercept is.
+The empirical risk R(θ) = Σ c_i l(z_i, y_i) is convex, so that it lies above its tangents, R(θ) ≥ ⟨a, θ⟩ + b (B2). A
+free intercept costs nothing in Ω, and a plane that slopes along it says nothing about min J by itself. Where that can
+be done, planes are therefore taken of min over b of R(w, b), a convex function of the weights alone: a plane with no
+slope along the intercepts. At the best intercept of a smooth loss every tangent is one; of a loss of one score a row
+with kinks, the right mean of the tangents on both sides of the best intercept is.
 """
 
 from __future__ import annotations
@@ -162,9 +162,9 @@ def _squeeze(line: Line, accuracy: float) -> tuple[float, float, float]:
 class Planes:
     """The planes of a model, their inner products, and how long each has been of no use.
 
-    Plane 0 is R ≥ 0, which every loss allows. Memory: 8 bytes for each plane and coordinate, and no more planes than the
-    limit says. When it is reached, one plane takes the place of many: the mean that the last solution of the model took
-    of all of them, so that the bound of the model does not fall.
+    Plane 0 is R ≥ 0, which every loss allows. Memory: 8 bytes for each plane and coordinate, and no more planes than
+    the limit says. When it is reached, one plane takes the place of many: the mean that the last solution of the model
+    took of all of them, so that the bound of the model does not fall.
 
     Parameters
     ----------

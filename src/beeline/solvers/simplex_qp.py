@@ -76,8 +76,9 @@ def _moved(alpha: Floats, support: Ints, step: Floats) -> Floats:
     """α after a step of some of its entries, on the simplex again."""
     moved = np.zeros(len(alpha))
     moved[support] = alpha[support] + step
-    moved = np.where(moved > _NOTHING, moved, 0.0)
-    return moved / moved.sum()
+    moved[moved <= _NOTHING] = 0.0
+    moved /= moved.sum()
+    return moved
 
 
 def _times(H: Floats, alpha: Floats) -> Floats:
