@@ -23,6 +23,7 @@ Variant = Literal["ocas", "bmrm", "line"]
 Bounds = tuple[float | Floats, float | Floats]
 
 _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
+_STRIDE = 4.0  # at most so many times the last step of the best point
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
@@ -37,8 +38,8 @@ class Bundle(Solver):
 
     - `bmrm` (algorithm 1): at the model's minimum w_t. J there goes up and down.
     - `ocas` (Franc & Sonnenburg 2009): the best point so far moves towards w_t as far as J falls, exactly so for a
-      piecewise linear loss, and the plane is taken near it, a tenth of the way back to w_t. J never rises, and there
-      are far fewer steps.
+      piecewise linear loss, and the plane is taken near it, a tenth of the way on to w_t, but, unlike there, no farther
+      than four times the step. J never rises, and there are far fewer steps.
     - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
 
     The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
@@ -76,7 +77,7 @@ class Bundle(Solver):
         nonnegative: bool = False,
         bounds: Bounds | None = None,
         max_planes: int | None = None,
-        idle: int = 50,
+        idle: int = 20,
     ) -> None:
         super().__init__(tol, max_passes)
         if variant not in get_args(Variant):
@@ -181,8 +182,8 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     if best.objective.intercept == "free" and not len(minimum.intercepts):
         line = _leaning(line, run.accuracy)
     t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
-    run.step = min(1.0, 2 * t) or run.step
-    near = line.move(t + _MIX * (1 - t))
+    run.step = min(1.0, 2 * t) or 0.5 * run.step
+    near = line.move(t + min(_MIX, 0.5 * _STRIDE * run.step) * (1 - t))
     return (settled(line.move(t), run.accuracy) if t else best), near
 
 
