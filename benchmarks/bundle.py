@@ -4,11 +4,11 @@
   λ ≥ 1e-5. A run of `bmrm` that does not end within its limit counts with the limit.
 - time: within 2 times `DualCD` at λ = 1e-3, in the geometric mean.
 - products: a step takes at most 1.3 times its two products with the rows, where those are most of the work (covtype).
-- linear: the time grows with the rows like rows^s, s ≤ 1.1, from 10,000 rows of covtype to all, for L2 and L1, λ = 1e-5.
+- linear: the time grows with the rows like rows^s, s ≤ 1.1, from 10,000 rows of covtype to all, for L2 and L1, λ=1e-5.
 
 Sets: a9a, w8a, covtype, 20 newsgroups, and with --full KDD99; λ = 1e-3, 1e-4, 1e-5, 1e-6 (20 newsgroups: the first
-two, its planes have 130,000 numbers each; with --full all). Times are those of all cores together, so that others on the
-machine disturb less; one that is compared is the least of several, taken in turn.
+two, its planes have 130,000 numbers each; with --full all). Times are those of all cores together, so that others on
+the machine disturb less; one that is compared is the least of several, taken in turn.
 
     python benchmarks/bundle.py [--check] [--full]
 """
@@ -71,9 +71,8 @@ def strengths(name: str, full: bool) -> tuple[float, ...]:
 def steps(names: list[str], full: bool) -> tuple[list[float], list[tuple[str, float, int]]]:
     """(steps of `ocas` to those of `bmrm`, the steps of `ocas`)."""
     ratios, counts = [], []
-    print(
-        "| set | λ | steps, ocas | steps, bmrm | bound (13) | seconds, ocas | seconds, bmrm |\n|---|---|---|---|---|---|---|"
-    )
+    print("| set | λ | steps, ocas | steps, bmrm | bound (13) | seconds, ocas | seconds, bmrm |")
+    print("|---|---|---|---|---|---|---|")
     for name in names:
         for strength in strengths(name, full):
             o = objective(name, strength)

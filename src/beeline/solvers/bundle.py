@@ -23,7 +23,8 @@ Variant = Literal["ocas", "bmrm", "line"]
 Bounds = tuple[float | Floats, float | Floats]
 
 _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
-_STRIDE = 4.0  # at most so many times the last step of the best point
+_STRIDE = 4.0  # at most so many times the step of the best point
+_NEAREST = 1e-3
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
@@ -183,7 +184,8 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
         line = _leaning(line, run.accuracy)
     t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
     run.step = min(1.0, 2 * t) or 0.5 * run.step
-    near = line.move(t + min(_MIX, 0.5 * _STRIDE * run.step) * (1 - t))
+    # A point that is nearly the best one says nothing new once rounding is in its way.
+    near = line.move(t + min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t))
     return (settled(line.move(t), run.accuracy) if t else best), near
 
 
