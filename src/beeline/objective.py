@@ -408,6 +408,11 @@ class Line:
         moved, direction = self.point.theta[:n] + t * self.direction[:n], self.direction[:n]
         return omega.value(moved), dot(omega.gradient(moved), direction)
 
+    @property
+    def curvature(self) -> float:
+        """The second derivative of strength·Ω by t."""
+        return self.point.objective.strength * self.point.objective.regularizer.l2 * self._products[2]
+
     @cached_property
     def _products(self) -> tuple[float, float, float]:
         """‖w‖², wᵀd and ‖d‖² of the regularized coordinates: Ω is a parabola along the line."""

@@ -1,7 +1,7 @@
 """Optima by SciPy, from formulas written down here once more: nothing is shared with the code under test."""
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 
 def _smooth(name, parameter, r, y):
@@ -28,12 +28,15 @@ def optimum(name, X, y, c, *, epsilon=0.1, strength=1.0, l1=0.0, l2=1.0, interce
     penalised = np.ones(X.shape[1])
     if intercept == "free":
         penalised[d:] = 0
+    l1s, l2s = strength * l1 * penalised, strength * l2 * penalised
     if name in ("hinge", "epsilon_insensitive"):
-        return _by_slacks(name, X, y, c, epsilon, strength * l2 * penalised)
+        return _by_slacks(name, X, y, c, epsilon, l1s, l2s)
+    if name == "softmax" and l1:
+        return _softmax_l1(X, y.astype(int), c, l1s, l2s)
     if name == "softmax":
-        return _softmax(X, y.astype(int), c, strength * l2 * penalised)
+        return _softmax(X, y.astype(int), c, l2s)
     if name == "crammer_singer":
-        return _crammer_singer(X, y.astype(int), c, strength * l2 * penalised)
+        return _crammer_singer(X, y.astype(int), c, l1s, l2s)
     return _by_lbfgs(lambda z: _smooth(name, epsilon, z, y), X, c, strength * l1 * penalised, strength * l2 * penalised)
 
 
@@ -74,6 +77,22 @@ def _softmax(X, y, c, l2):
     return value(v)
 
 
+def _softmax_l1(X, y, c, l1, l2):
+    """All classes in one vector, class after class; positive and negative parts of the weights apart."""
+    k = y.max() + 1
+    right = np.eye(k)[y]
+
+    def loss(z):
+        z = z.reshape(k, -1).T
+        top = z.max(axis=1, keepdims=True)
+        total = np.log(np.exp(z - top).sum(axis=1, keepdims=True)) + top
+        values = np.zeros((k, len(y)))
+        values[0] = total[:, 0] - z[np.arange(len(y)), y]
+        return values.ravel(), (np.exp(z - total) - right).T.ravel()
+
+    return _by_lbfgs(loss, np.kron(np.eye(k), X), np.tile(c, k), np.tile(l1, k), np.tile(l2, k))
+
+
 def _by_lbfgs(loss, X, c, l1, l2):
     """Weights split into positive and negative parts where there is an L1 part, which makes J smooth."""
     p = X.shape[1]
@@ -96,38 +115,61 @@ def _by_lbfgs(loss, X, c, l1, l2):
     return best
 
 
-def _by_slacks(name, X, y, c, epsilon, l2):
+def _split(X, l1, l2):
+    """Columns with an L1 part twice, the second time negated: their weights are then not negative, and Ω is smooth."""
+    twice = np.nonzero(l1)[0]
+    columns = np.append(np.arange(X.shape[1]), twice)
+    signs = np.append(np.ones(X.shape[1]), -np.ones(len(twice)))
+    return columns, signs, l1[columns], l2[columns], np.nonzero(l1[columns])[0]
+
+
+def _by_programme(G, h, c, l1, l2, positive, value):
+    """min over v and slacks of l1ᵀv + ½ l2ᵀv² + cᵀ(slacks), G(v, slacks) ≤ h and some v ≥ 0; `value` is J at v."""
+    p, n = len(l1), len(c)
+    if not l2.any():
+        limits = [(0 if j in positive else None, None) for j in range(p)] + [(0, None)] * n
+        return linprog(np.concatenate([l1, c]), G, h, bounds=limits, options={"dual_feasibility_tolerance": 1e-10}).fun
+    signs = np.zeros((len(positive), p + n))
+    signs[np.arange(len(positive)), positive] = -1
+    G, h, scale = np.vstack([G, signs]), np.append(h, np.zeros(len(positive))), c.sum()
+
+    def at(v):
+        v = v[:p].copy()
+        v[positive] = np.maximum(v[positive], 0)
+        return l1 @ v + 0.5 * (l2 * v) @ v + value(v)
+
+    # The last iterates drown in rounding: the best one counts.
+    linear, squares = np.concatenate([l1, c]) / scale, np.concatenate([l2, np.zeros(n)]) / scale
+    return min(at(v) for v in _interior_points(squares, linear, G, h))
+
+
+def _by_slacks(name, X, y, c, epsilon, l1, l2):
     """The quadratic programme with a slack a row; rows of no cost are left out, or slacks could grow without end."""
-    X, y, c = X[c > 0], y[c > 0], c[c > 0]
+    columns, signs, l1, l2, positive = _split(X, l1, l2)
+    X, y, c = X[c > 0][:, columns] * signs, y[c > 0], c[c > 0]
     n, p = X.shape
     sides = [(y[:, None] * X, np.ones(n))] if name == "hinge" else [(X, y - epsilon), (-X, -y - epsilon)]
     G = np.vstack([*(np.hstack([-A, -np.eye(n)]) for A, _ in sides), np.hstack([np.zeros((n, p)), -np.eye(n)])])
     h = np.concatenate([*(-t for _, t in sides), np.zeros(n)])
-    scale = c.sum()
 
     def value(v):
-        slack = [np.maximum(0, t - A @ v[:p]) for A, t in sides]
-        return 0.5 * (l2 * v[:p]) @ v[:p] + c @ (slack[0] if len(slack) == 1 else np.maximum(*slack))
+        slack = [np.maximum(0, t - A @ v) for A, t in sides]
+        return c @ (slack[0] if len(slack) == 1 else np.maximum(*slack))
 
-    # The last iterates drown in rounding: the best one counts.
-    linear = np.concatenate([np.zeros(p), c]) / scale
-    return min(value(v) for v in _interior_points(np.concatenate([l2, np.zeros(n)]) / scale, linear, G, h))
+    return _by_programme(G, h, c, l1, l2, positive, value)
 
 
-def _crammer_singer(X, y, c, l2):
+def _crammer_singer(X, y, c, l1, l2):
     """The quadratic programme with a slack a row: x·w_k − x·w_y + [k ≠ y] ≤ slack for every class k."""
     X, y, c = X[c > 0], y[c > 0], c[c > 0]
     (n, p), k = X.shape, y.max() + 1
     differences = np.eye(k)[None, :, :] - np.eye(k)[y][:, None, :]  # row, class, weights of a class
-    G = np.hstack([np.einsum("ikl,ij->ikjl", differences, X).reshape(n * k, p * k), -np.repeat(np.eye(n), k, axis=0)])
+    scores = np.einsum("ikl,ij->ikjl", differences, X).reshape(n * k, p * k)
+    columns, signs, l1, l2, positive = _split(scores, np.repeat(l1, k), np.repeat(l2, k))
+    scores = scores[:, columns] * signs
     h = -(1 - np.eye(k)[y]).ravel()
-    squares, scale = np.repeat(l2, k), c.sum()
-
-    def value(v):
-        return 0.5 * squares @ v[: p * k] ** 2 + c @ (G[:, : p * k] @ v[: p * k] - h).reshape(n, k).max(axis=1)
-
-    linear = np.concatenate([np.zeros(p * k), c]) / scale
-    return min(value(v) for v in _interior_points(np.concatenate([squares, np.zeros(n)]) / scale, linear, G, h))
+    G = np.hstack([scores, -np.repeat(np.eye(n), k, axis=0)])
+    return _by_programme(G, h, c, l1, l2, positive, lambda v: c @ (scores @ v - h).reshape(n, k).max(axis=1))
 
 
 def _interior_points(P, q, G, h):

@@ -33,6 +33,9 @@ def loss_sum(
     curvatures: NDArray[float64] | None,
     threads: int = 0,
 ) -> float: ...
+def kink_times(
+    z: NDArray[float64], dz: NDArray[float64], kinks: NDArray[float64], low: float, high: float
+) -> tuple[NDArray[float64], NDArray[int64]]: ...
 def loss_along(
     name: str,
     parameters: tuple[float, float],

@@ -59,9 +59,9 @@ class Hinge(ScalarLoss):
     name = "hinge"
     formula = "max(0, 1 − yz)"
     summary = "the linear support vector machine"
-    piecewise_linear = True
     labels = "binary"
     smooth = False
+    piecewise_linear = True
     compiled = "hinge"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -66,8 +66,8 @@ class EpsilonInsensitive(_Tube):
     name = "epsilon_insensitive"
     formula = "max(0, |z − y| − ε)"
     summary = "support vector regression: errors below ε cost nothing"
-    piecewise_linear = True
     smooth = False
+    piecewise_linear = True
     compiled = "epsilon_insensitive"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

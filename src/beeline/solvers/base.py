@@ -58,6 +58,8 @@ class Step:
         Objectives below this are as good as zero.
     dual
         Gives the dual variables of a solver that has them.
+    facts
+        What else the solver has to say, by name.
     """
 
     theta: Floats
@@ -69,6 +71,7 @@ class Step:
     solver: str | None = None
     scale: float = 0.0
     dual: Callable[[], Floats] | None = None
+    facts: dict[str, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -95,6 +98,8 @@ class Result:
         (passes, seconds, objective, gap) after every iteration.
     dual
         The last dual variables of a solver that has them, one a row: with θ, they make a `Start`.
+    facts
+        What else the solver has to say after its last iteration, by name.
     """
 
     theta: Floats
@@ -107,6 +112,7 @@ class Result:
     solver: str
     trace: list[tuple[float, float, float, float]] = field(repr=False, default_factory=list)
     dual: Floats | None = field(repr=False, default=None)
+    facts: dict[str, float] = field(default_factory=dict)
 
     @property
     def start(self) -> Start:
@@ -231,7 +237,7 @@ class Solver(ABC):
         seconds = time.perf_counter() - clock
         name = best.solver or self.name
         found = best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name, trace
-        return Result(*found, dual() if dual else None)
+        return Result(*found, dual() if dual else None, best.facts)
 
     def _verdict(self, step: Step, callback: Callback | None) -> Status | None:
         stop = callback(step) if callback else None

@@ -141,7 +141,7 @@ def _dual_cost(point: Point, scale: float) -> float:
             o.shard_costs,
         )
         return float(cost)
-    touching = sum(dot(u, z) for u, z in zip(point.slopes, point.z, strict=True)) - point.loss
+    touching = sum(dot(u.ravel(), z.ravel()) for u, z in zip(point.slopes, point.z, strict=True)) - point.loss
     return scale * touching
 
 

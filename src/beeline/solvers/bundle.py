@@ -1,0 +1,237 @@
+"""The bundle method for regularized risk minimization: any convex loss, with L2, L1 or the elastic net."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.exceptions import ParameterError
+from beeline.objective import Line, Objective, Point
+from beeline.solvers.base import Solver, Step
+from beeline.solvers.bundle_lp import LinearModel
+from beeline.solvers.bundle_models import Minimum, Model, Penalty, QuadraticModel, SinglePlane
+from beeline.solvers.line_search import least
+from beeline.solvers.planes import Planes, balances, settled, tangent
+
+__all__ = ["Bundle"]
+
+Variant = Literal["ocas", "bmrm", "line"]
+Bounds = tuple[float | Floats, float | Floats]
+
+_MIX = 0.1  # of the model's minimum, in the point where a plane is taken
+_STRIDE = 4.0  # at most so many times the step of the best point
+_NEAREST = 1e-3
+_PATIENCE = 100  # steps that may win nothing before the solver gives up
+_PLANES_BYTES = 1 << 29
+_MOST_PLANES, _FEWEST_PLANES = 500, 20
+
+
+class Bundle(Solver):
+    """Minimises any convex loss with L2, L1 or elastic net regularization (Teo, Smola, Vishwanathan & Le 2007).
+
+    The problem is J(w, b) = strength·Ω(w) + R(w, b), R the sum of the losses. R lies above its tangent planes; a model
+    of J is Ω plus the largest of those found so far. Each step minimises the model, which gives a lower bound J⁻ of
+    min J, and adds a plane. The variants differ in where it touches R:
+
+    - `bmrm` (algorithm 1): at the model's minimum w_t. J there goes up and down.
+    - `ocas` (Franc & Sonnenburg 2009): the best point so far moves towards w_t as far as J falls, exactly so for a
+      piecewise linear loss, and the plane is taken near it, a tenth of the way on to w_t, but, unlike there, no farther
+      than four times the step. J never rises, and there are far fewer steps.
+    - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
+
+    The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
+    linear programme (11) for L1. By theorem 2 the number of steps is O(1/(λε)) for a gap of ε, whatever the number of
+    rows.
+
+    Unlike in the paper, a free intercept is allowed: planes are taken of R minimised over the intercept, where that
+    follows from the scores; for several outputs of a loss with kinks, the intercepts are part of the model.
+
+    Cost of a step: one pass for the scores of a direction, one for the slope of a plane, and planes × features steps.
+    Memory: planes × features numbers, and a few vectors of rows. A result's `facts` have the number of planes, their
+    bytes, and the bound (13) on the number of steps.
+
+    Parameters
+    ----------
+    variant
+        `ocas`, `bmrm` or `line`.
+    nonnegative
+        No weight may be negative.
+    bounds
+        (lower, upper) bounds of the weights, a number for all or one for each; zero must lie within.
+    max_planes
+        How many planes are kept at most; None: as many as fit 512 MB, between 20 and 500.
+    idle
+        After so many steps without a part in the model's solution a plane is dropped.
+    """
+
+    name = "bundle"
+
+    def __init__(
+        self,
+        tol: float = 1e-4,
+        max_passes: float = 1000,
+        variant: Variant = "ocas",
+        nonnegative: bool = False,
+        bounds: Bounds | None = None,
+        max_planes: int | None = None,
+        idle: int = 20,
+    ) -> None:
+        super().__init__(tol, max_passes)
+        if variant not in get_args(Variant):
+            raise ParameterError(f"variant must be one of {', '.join(get_args(Variant))}, not {variant!r}")
+        if max_planes is not None and max_planes < 4:
+            raise ParameterError(f"max_planes must be at least 4, not {max_planes}")
+        if idle < 1:
+            raise ParameterError(f"idle must be at least 1, not {idle}")
+        self.variant, self.max_planes, self.idle = variant, max_planes, idle
+        self.bounds = _checked_bounds(nonnegative, bounds)
+
+    def refusal(self, objective: Objective) -> str | None:
+        """Takes every loss and regularizer; without a programme it needs an L2 part."""
+        if self.variant == "line" and not objective.regularizer.l2:
+            return f"needs an L2 part in the regularizer for variant='line', unlike {objective.regularizer!r}"
+        if self.variant == "line" and not balances(objective):
+            return (
+                f"needs a loss without kinks for several free intercepts and variant='line', unlike {objective.loss!r}"
+            )
+        if objective.regularizer.l1 == objective.regularizer.l2 == 0:
+            return f"needs a regularizer, unlike {objective.regularizer!r}"
+        return None
+
+    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+        """One plane at a time."""
+        penalty = self._penalty(objective)
+        if start is not None and penalty.lower is not None and penalty.upper is not None:
+            start = np.array(start, dtype=np.float64)
+            start[: objective.n_regularized] = np.clip(start[: objective.n_regularized], penalty.lower, penalty.upper)
+        model, run = self._model(objective, penalty), _Progress(objective, self.tol)
+        best, passes = objective.at(start), float(start is not None)
+        plane, best = tangent(best, run.accuracy)
+        while True:
+            passes += 1
+            _check(best)
+            model.add(plane)
+            minimum = model.minimise(run.gap)
+            final = run.note(best.value, minimum.bound)
+            yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
+            passes += 1
+            if self.variant == "ocas":
+                best, near = _advance(best, minimum, run, bounded=penalty.bounded)
+                plane, near = tangent(near, run.accuracy)
+            else:
+                plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
+            if near.value < best.value:
+                best = near
+
+    def _penalty(self, objective: Objective) -> Penalty:
+        omega, strength = objective.regularizer, objective.strength
+        if self.bounds is None:
+            return Penalty(strength * omega.l1, strength * omega.l2)
+        n = objective.data.n_features * objective.n_outputs
+        rest = objective.n_regularized - n  # regularized intercepts, which have no bounds
+        try:
+            low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64).ravel(), n) for side in self.bounds)
+        except ValueError:
+            raise ParameterError(f"there must be one bound for all weights, or one for each of {n}") from None
+        low, high = np.append(low, np.full(rest, -np.inf)), np.append(high, np.full(rest, np.inf))
+        return Penalty(strength * omega.l1, strength * omega.l2, low, high)
+
+    def _model(self, objective: Objective, penalty: Penalty) -> Model:
+        n = objective.n_regularized
+        if self.variant == "line":
+            return SinglePlane(penalty, n)
+        limit = self.max_planes or min(_MOST_PLANES, max(_FEWEST_PLANES, _PLANES_BYTES // (8 * max(1, n))))
+        planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, self.idle)
+        return QuadraticModel(penalty, planes) if penalty.l2 else LinearModel(penalty, planes)
+
+
+def _checked_bounds(nonnegative: bool, bounds: Bounds | None) -> Bounds | None:
+    if nonnegative and bounds is not None:
+        raise ParameterError("nonnegative=True is the same as bounds=(0, inf); leave one of them out")
+    if nonnegative:
+        return 0.0, np.inf
+    if bounds is not None and not (np.all(np.asarray(bounds[0]) <= 0) and np.all(np.asarray(bounds[1]) >= 0)):
+        raise ParameterError("zero must lie within the bounds of the weights")
+    return bounds
+
+
+def _check(point: Point) -> None:
+    """The plane R ≥ 0 is in every model."""
+    if point.loss < 0:
+        raise ParameterError(f"the bundle method needs a loss that is never negative, unlike {point.objective.loss!r}")
+
+
+def _theta(best: Point, minimum: Minimum) -> Floats:
+    """θ at the model's minimum; intercepts that are not in the model stay where they are best."""
+    theta = best.theta.copy()
+    theta[: len(minimum.weights)] = minimum.weights
+    if len(minimum.intercepts):
+        theta[len(minimum.weights) :] = minimum.intercepts
+    return theta
+
+
+def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) -> tuple[Point, Point]:
+    """(the best point on the line from here to the model's minimum, the point where a plane is to be taken); one pass.
+
+    Beyond the minimum the line may leave the bounds.
+    """
+    line = best.line(_theta(best, minimum) - best.theta)
+    if best.objective.intercept == "free" and not len(minimum.intercepts):
+        line = _leaning(line, run.accuracy)
+    t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
+    run.step = min(1.0, 2 * t) or 0.5 * run.step
+    # A point that is nearly the best one says nothing new once rounding is in its way.
+    near = line.move(t + min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t))
+    return (settled(line.move(t), run.accuracy) if t else best), near
+
+
+def _leaning(line: Line, accuracy: float) -> Line:
+    """The line to the same weights, with the intercepts that suit them best."""
+    end = line.move(1.0)
+    shift = settled(end, accuracy).theta - end.theta
+    k = line.point.objective.n_outputs
+    return Line(line.point, line.direction + shift, [dz + (shift[-1] if k == 1 else shift[-k:]) for dz in line.dz])
+
+
+class _Progress:
+    """J⁺ and J⁻ so far, and whether anything still moves."""
+
+    def __init__(self, objective: Objective, tol: float) -> None:
+        self.objective, self.accuracy = objective, 0.01 * tol
+        self.at_zero = objective.at().loss
+        self.value, self.bound, self.still, self.planes = math.inf, -math.inf, 0, 0
+        self.step = 1.0  # where a line search looks first
+
+    @property
+    def gap(self) -> float:
+        """J⁺ − J⁻."""
+        return self.value - self.bound if math.isfinite(self.value) else self.at_zero
+
+    def note(self, value: float, bound: float) -> bool:
+        """Whether many steps have won nothing."""
+        wins = value < self.value or bound > self.bound
+        before = self.gap
+        self.value, self.bound = min(self.value, value), max(self.bound, bound)
+        self.still = 0 if wins and self.gap < (1 - 1e-6) * before else self.still + 1
+        self.planes += 1
+        return self.still > _PATIENCE
+
+    def facts(self, model: Model, penalty: Penalty) -> dict[str, float]:
+        """What a result says beside the point."""
+        facts: dict[str, float] = {"planes": self.planes, "plane_bytes": model.nbytes}
+        gap = self.accuracy / 0.01 * abs(self.value)
+        if penalty.l2 and model.steepest and gap and self.at_zero:
+            facts["step_bound"] = step_bound(penalty.l2, self.at_zero, model.steepest, gap)
+        return facts
+
+
+def step_bound(modulus: float, at_zero: float, steepest: float, gap: float) -> float:
+    """The bound (13): after so many steps the gap is at most this one.
+
+    `modulus` is λ, `at_zero` R(0), `steepest` G², the largest square of a plane's slope.
+    """
+    return max(0.0, math.log2(modulus * at_zero / steepest)) + 8 * steepest / (modulus * gap) - 4

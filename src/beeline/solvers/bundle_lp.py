@@ -1,0 +1,157 @@
+"""The model of the bundle method for L1: a linear programme, live in HiGHS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from beeline._types import Floats, Ints
+from beeline.kernels import dot
+from beeline.solvers.bundle_models import Minimum, Model, Penalty, leak
+from beeline.solvers.planes import Plane, Planes
+
+__all__ = ["LinearModel"]
+
+_ROUNDS = 50
+_AT_ONCE = 500  # weights that enter a programme together
+_ENOUGH = 1e-3  # of the gap, that a solution of the model may miss
+
+
+class LinearModel(Model):
+    """min over w, ξ of ξ + λ‖w‖₁ with ξ ≥ 0 and ξ ≥ ⟨a, w⟩ + b for all planes (B4): the programme (11).
+
+    One programme lives through all steps: a plane is a row that is added, one that is dropped a row that is deleted,
+    and the dual simplex method goes on from its last basis. A solution has no more weights than planes, so only the
+    columns of weights that may be in one are there: those whose reduced cost says that they would lower the minimum are
+    added until there are none (column generation; the positive and the negative part of a weight are a column each).
+
+    The bound does not rely on the tolerances of HiGHS: the multipliers α of the planes are put on the simplex and
+    shrunk until |Aα| ≤ λ, which is feasible for the dual of (11) and gives the bound αᵀb.
+    """
+
+    def __init__(self, penalty: Penalty, planes: Planes) -> None:
+        self.penalty, self.planes = penalty, planes
+        self.scale = 0.0  # what rows are divided by, so that ξ is about 1
+        self.rows = np.zeros(0, dtype=np.int64)  # numbers of the planes that are in the programme
+        self.columns = np.zeros(0, dtype=np.int64)  # j + 1 for the positive part of weight j, −(j + 1) for the negative
+        n, unbounded = planes.slopes.n_features, penalty.lower is None or penalty.upper is None
+        self.most = np.full(n, np.inf) if unbounded else np.asarray(penalty.upper)
+        self.least = np.full(n, -np.inf) if unbounded else np.asarray(penalty.lower)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the planes, and of their entries in the programme, 12 bytes each."""
+        return self.planes.nbytes + 12 * len(self.rows) * len(self.columns)
+
+    @property
+    def steepest(self) -> float:
+        """The largest ‖a‖² of any plane so far."""
+        return self.planes.steepest
+
+    def add(self, plane: Plane) -> None:
+        """Another plane; it becomes a row when the model is minimised next."""
+        if not self.scale:
+            self.scale = abs(plane.offset) or 1.0
+            self.programme = _empty_programme(self.planes.tails.shape[1])
+        self.planes.add(plane)
+
+    def minimise(self, gap: float) -> Minimum:
+        """By as many linear programmes as weights want to come in."""
+        self._renew_rows()
+        for _ in range(_ROUNDS):
+            self.programme.run()
+            solution = self.programme.getSolution()
+            alpha = self._multipliers(np.asarray(solution.row_dual))
+            mean = self.planes.mean(alpha)
+            v = mean.slope[: len(self.most)]
+            entering = self._entering(v)
+            if not len(entering) or self._excess(v) * abs(mean.offset) <= _ENOUGH * gap:
+                break
+            self._add_columns(entering)
+        w, intercepts = self._primal(np.asarray(solution.col_value))
+        bound = self._bound(v, mean.offset) - leak(mean.slope[len(v) :], intercepts)
+        self.planes.use(alpha)
+        return Minimum(w, intercepts, bound)
+
+    def _renew_rows(self) -> None:
+        """Delete the rows of planes that were dropped, add those of new ones."""
+        numbers = self.planes.numbers[1:]
+        gone = np.nonzero(~np.isin(self.rows, numbers))[0].astype(np.int32)
+        if len(gone):
+            self.programme.deleteRows(len(gone), gone)
+            self.rows = np.delete(self.rows, gone)
+        feature, sign = np.abs(self.columns) - 1, np.sign(self.columns)
+        for k in np.nonzero(~np.isin(numbers, self.rows))[0] + 1:
+            row = np.concatenate([[-1.0], self.planes.tails[k], sign * self.planes.slopes.values[k, feature]])
+            row[1:] /= self.scale
+            places = np.arange(len(row), dtype=np.int32)
+            self.programme.addRow(-np.inf, -self.planes.offsets[k] / self.scale, len(row), places, row)
+            self.rows = np.append(self.rows, self.planes.numbers[k])
+
+    def _multipliers(self, duals: Floats) -> Floats:
+        """α, one for every plane, on the simplex: what rows leave over is the part of the plane R ≥ 0."""
+        alpha = np.zeros(self.planes.count)
+        place = {number: k for k, number in enumerate(self.planes.numbers.tolist())}
+        alpha[[place[number] for number in self.rows.tolist()]] = np.maximum(-duals, 0)
+        alpha[alpha < 1e-13] = 0
+        alpha /= max(1.0, float(alpha.sum()))
+        alpha[0] = max(0.0, 1.0 - float(alpha[1:].sum()))
+        return alpha
+
+    def _excess(self, v: Floats) -> float:
+        """By which part v must shrink for all weights without a bound to bear it."""
+        free = np.maximum(np.where(self.most == np.inf, -v, 0), np.where(self.least == -np.inf, v, 0))
+        worst = float(free.max(initial=0.0))
+        return max(0.0, 1 - self.penalty.l1 / worst) if worst else 0.0
+
+    def _entering(self, v: Floats) -> Ints:
+        """The columns that would lower the minimum most."""
+        up, down = (-v > self.penalty.l1) & (self.most > 0), (v > self.penalty.l1) & (self.least < 0)
+        wanted = np.concatenate([np.nonzero(up)[0] + 1, -np.nonzero(down)[0] - 1])
+        wanted = wanted[~np.isin(wanted, self.columns)]
+        worth = np.argsort(-np.abs(v[np.abs(wanted) - 1]), kind="stable")
+        return wanted[worth[:_AT_ONCE]]
+
+    def _add_columns(self, entering: Ints) -> None:
+        place = {number: k for k, number in enumerate(self.planes.numbers.tolist())}
+        rows = [place[number] for number in self.rows.tolist()]
+        slopes = self.planes.slopes.values[rows] / self.scale
+        places = np.arange(len(rows), dtype=np.int32)
+        for column in entering.tolist():
+            j = abs(column) - 1
+            entries = slopes[:, j].copy() if column > 0 else -slopes[:, j]
+            most = self.most[j] if column > 0 else -self.least[j]
+            self.programme.addCol(self.penalty.l1 / self.scale, 0.0, float(most), len(rows), places, entries)
+        self.columns = np.append(self.columns, entering)
+
+    def _primal(self, values: Floats) -> tuple[Floats, Floats]:
+        k = self.planes.tails.shape[1]
+        w = np.zeros(len(self.most))
+        np.add.at(w, np.abs(self.columns) - 1, np.sign(self.columns) * values[1 + k :])
+        if self.penalty.bounded:
+            w = np.clip(w, self.least, self.most)
+        return w, values[1 : 1 + k]
+
+    def _bound(self, v: Floats, offset: float) -> float:
+        """αᵀb + min over w of λ‖w‖₁ + wᵀAα, for the largest multiple of α, at most 1, for which that is finite."""
+        s = 1 - self._excess(v)
+        w = np.where(s * v > self.penalty.l1, self.least, np.where(s * v < -self.penalty.l1, self.most, 0.0))
+        w = np.where(np.isfinite(w), w, 0.0)
+        return s * offset + s * dot(v, w) + self.penalty.l1 * float(np.abs(w).sum())
+
+
+def _empty_programme(n_intercepts: int) -> Any:  # noqa: ANN401 — HiGHS's own type is loaded late
+    """min ξ over ξ ≥ 0 and free intercepts."""
+    import highspy
+
+    programme = highspy.Highs()
+    options = {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}
+    options |= {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for key, value in options.items():
+        programme.setOptionValue(key, value)
+    nothing, none = np.zeros(0, dtype=np.int32), np.zeros(0)
+    programme.addCol(1.0, 0.0, np.inf, 0, nothing, none)
+    for _ in range(n_intercepts):
+        programme.addCol(0.0, -np.inf, np.inf, 0, nothing, none)
+    return programme

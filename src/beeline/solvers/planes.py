@@ -1,0 +1,281 @@
+"""Cutting planes of the loss: where they come from and where they are kept.
+
+The empirical risk R(θ) = Σ c_i l(z_i, y_i) is convex, so that it lies above its tangents, R(θ) ≥ ⟨a, θ⟩ + b (B2). A
+free intercept costs nothing in Ω, and a plane that slopes along it says nothing about min J by itself. Where that can
+be done, planes are therefore taken of min over b of R(w, b), a convex function of the weights alone: a plane with no
+slope along the intercepts. At the best intercept of a smooth loss every tangent is one; of a loss of one score a row
+with kinks, the right mean of the tangents on both sides of the best intercept is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from beeline._types import Floats, Ints
+from beeline.data.block import Block
+from beeline.kernels import dot
+from beeline.losses import ScalarLoss
+from beeline.objective import Line, Objective, Point
+from beeline.solvers.line_search import valley
+
+__all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
+
+
+@dataclass(frozen=True)
+class Plane:
+    """R(θ) ≥ ⟨slope, θ⟩ + offset for all θ."""
+
+    slope: Floats
+    offset: float
+
+
+def balances(objective: Objective) -> bool:
+    """Whether planes have no slope along the intercepts: free ones are eliminated, or there are none."""
+    if objective.intercept != "free":
+        return True
+    return objective.n_outputs == 1 or objective.loss.has_curvature
+
+
+def settled(point: Point, accuracy: float) -> Point:
+    """The same weights with the best free intercepts, where those follow from the scores; no pass over the data."""
+    o = point.objective
+    if o.intercept != "free" or not balances(o):
+        return point
+    return _level(point) if o.loss.smooth else _intercept_sides(point, accuracy)[0]
+
+
+def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
+    """The plane that touches R at a point, and the point with its best intercept; one pass.
+
+    `accuracy`: the plane may lie below R there by so much of J, where an intercept is searched for.
+    """
+    o = point.objective
+    if o.intercept != "free" or not balances(o):
+        slope = point.loss_gradient
+        return Plane(slope, point.loss - dot(slope, point.theta)), point
+    if o.loss.smooth:
+        point = _level(point)
+        slope, value = point.loss_gradient.copy(), point.loss
+    else:
+        point, value, slopes = _balanced(point, accuracy)
+        slope = o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), 0.0), o.shards, slopes))
+    slope[o.n_regularized :] = 0.0
+    return Plane(slope, value - dot(slope, point.theta)), point
+
+
+def _level(point: Point) -> Point:
+    """The best intercept of a smooth loss, where ∂R along it is zero as far as double precision goes.
+
+    Without a curvature by the secant rule within a bracket (of Illinois: an end that stays twice counts half).
+    """
+    if point.objective.loss.has_curvature:
+        return point.with_best_intercept()
+    line, low, high = _upwards(point), None, None
+    t, reach = 0.0, 0.1
+    scale = sum(float(np.abs(u).sum()) for u in point.slopes)
+    for _ in range(200):
+        _, slope = line.at(t)
+        if abs(slope) <= 1e-14 * scale:
+            break
+        if slope < 0:
+            high, low = (high[0], 0.5 * high[1]) if high and low else high, (t, slope)
+        else:
+            low, high = (low[0], 0.5 * low[1]) if high and low else low, (t, slope)
+        if low is None or high is None:
+            t, reach = (t + reach, 4 * reach) if high is None else (t - reach, 4 * reach)
+            continue
+        last, t = t, (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+        if t == last or abs(high[0] - low[0]) <= 1e-16 * max(abs(low[0]), abs(high[0])):
+            break
+    return point.shifted(t)
+
+
+def _upwards(point: Point) -> Line:
+    """J along the intercept."""
+    along = np.zeros(point.objective.size)
+    along[-1] = 1.0
+    return Line(point, along, [np.ones_like(z) for z in point.z])
+
+
+def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]]:
+    """(the best intercept, the value there of a plane without a slope along it, the slopes at every row it is made of).
+
+    The tangents on both sides of the minimum are mixed so that their slopes along the intercept cancel.
+    """
+    best, left, right = _intercept_sides(point, accuracy)
+    down, up = _slope(left), _slope(right)
+    if not down < 0 < up:  # flat on one side, or as flat as it gets
+        flat = left if abs(down) <= abs(up) else right
+        return best, flat.loss, flat.slopes
+    part = up / (up - down)
+    width = float(right.theta[-1] - left.theta[-1])
+    # Both tangents halfway between the two; their mean is the same everywhere.
+    value = part * (left.loss + down * 0.5 * width) + (1 - part) * (right.loss - up * 0.5 * width)
+    slopes = [part * u + (1 - part) * v for u, v in zip(left.slopes, right.slopes, strict=True)]
+    return best, value, slopes
+
+
+def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point]:
+    """The best intercept for the weights, and points on both sides of it, so close that their tangents meet near J."""
+    o = point.objective
+    line = _upwards(point)
+    if isinstance(o.loss, ScalarLoss) and o.loss.piecewise_linear:
+        found = valley(line, -np.inf, np.inf, 1e-3)
+        sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
+        if _slope(sides[1]) <= 0 <= _slope(sides[2]):
+            return sides
+    t, left, right = _squeeze(line, accuracy)
+    return point.shifted(t), point.shifted(left), point.shifted(right)
+
+
+def _slope(point: Point) -> float:
+    """∂R along the intercept."""
+    return sum(float(u.sum()) for u in point.slopes)
+
+
+def _squeeze(line: Line, accuracy: float) -> tuple[float, float, float]:
+    """The best t that was seen, and both ends of a bracket whose tangents meet at most `accuracy`·|J| below."""
+    left: tuple[float, float, float] | None = None
+    right: tuple[float, float, float] | None = None
+    best, t, reach = (np.inf, 0.0), 0.0, 0.1
+    for _ in range(200):
+        value, slope = line.at(t)
+        best = min(best, (value, t))
+        if slope == 0:
+            return t, t, t
+        left, right = ((t, value, slope), right) if slope < 0 else (left, (t, value, slope))
+        if left is None or right is None:
+            t, reach = (t - reach, 4 * reach) if left is None else (t + reach, 4 * reach)
+            continue
+        width = right[0] - left[0]
+        meet = (left[1] - right[1] + right[2] * width) / (right[2] - left[2])
+        floor = left[1] + left[2] * meet
+        if best[0] - floor <= accuracy * abs(best[0]) or width <= 1e-15 * max(abs(left[0]), abs(right[0])):
+            break
+        t = left[0] + min(max(meet, 0.05 * width), 0.95 * width)
+    ends = [side[0] for side in (left, right) if side is not None]
+    return best[1], ends[0], ends[-1]
+
+
+class Planes:
+    """The planes of a model, their inner products, and how long each has been of no use.
+
+    Plane 0 is R ≥ 0, which every loss allows. Memory: 8 bytes for each plane and coordinate, and no more planes than
+    the limit says. When it is reached, one plane takes the place of many: the mean that the last solution of the model
+    took of all of them, so that the bound of the model does not fall.
+
+    Parameters
+    ----------
+    n_weights, n_intercepts
+        Coordinates of a plane that count in Ω, and those that do not and have not been eliminated.
+    limit
+        How many planes are kept.
+    idle
+        After so many steps without a part in the model's solution a plane is dropped.
+    """
+
+    def __init__(self, n_weights: int, n_intercepts: int, limit: int, idle: int) -> None:
+        self.limit, self.idle, self.count = max(4, limit), idle, 1
+        self._slopes, self._tails = np.zeros((4, n_weights)), np.zeros((4, n_intercepts))
+        self._offsets, self._gram = np.zeros(4), np.zeros((4, 4))
+        self._unused, self._numbers = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+        self.alpha = np.ones(1)  # the last solution
+        self.made = 0
+        self.most = 1
+        self.steepest = 0.0  # the largest ‖a‖² of any plane so far
+
+    @property
+    def slopes(self) -> Block:
+        """The slopes along the weights, a row each."""
+        return Block(self._slopes[: self.count], self._slopes.shape[1])
+
+    @property
+    def tails(self) -> Floats:
+        """The slopes along the intercepts that are not eliminated, a row each."""
+        return self._tails[: self.count]
+
+    @property
+    def offsets(self) -> Floats:
+        """The offsets."""
+        return self._offsets[: self.count]
+
+    @property
+    def gram(self) -> Floats:
+        """The inner products of the slopes."""
+        return self._gram[: self.count, : self.count]
+
+    @property
+    def numbers(self) -> Ints:
+        """Which planes these are, counted from the first that was made."""
+        return self._numbers[: self.count]
+
+    @property
+    def nbytes(self) -> int:
+        """What the planes and their products take."""
+        return self._slopes.nbytes + self._tails.nbytes + self._gram.nbytes
+
+    def add(self, plane: Plane) -> None:
+        """One more, which the last solution takes no part of."""
+        if self.count == self.limit:
+            self._aggregate()
+        if self.count == len(self._slopes):
+            self._grow(min(2 * self.count, self.limit))
+        k, n = self.count, self._slopes.shape[1]
+        self.made += 1
+        self._slopes[k], self._tails[k] = plane.slope[:n], plane.slope[n : n + self._tails.shape[1]]
+        self._offsets[k], self._unused[k], self._numbers[k] = plane.offset, 0, self.made
+        self.count += 1
+        self._gram[k, : k + 1] = self.slopes.scores(self._slopes[k])
+        self._gram[: k + 1, k] = self._gram[k, : k + 1]
+        self.alpha = np.append(self.alpha, 0.0)
+        self.most, self.steepest = max(self.most, self.count), max(self.steepest, float(self._gram[k, k]))
+
+    def _grow(self, rows: int) -> None:
+        k = self.count
+        gram = np.zeros((rows, rows))
+        gram[:k, :k] = self._gram[:k, :k]
+        self._gram = gram
+        for name in ("_slopes", "_tails", "_offsets", "_unused", "_numbers"):
+            old = getattr(self, name)
+            new = np.zeros((rows, *old.shape[1:]), dtype=old.dtype)
+            new[:k] = old[:k]
+            setattr(self, name, new)
+
+    def use(self, alpha: Floats) -> None:
+        """Take note of a solution of the model, and drop what has been of no use for long."""
+        k = self.count
+        self.alpha = alpha
+        self._unused[:k] = np.where(alpha > 0, 0, self._unused[:k] + 1)
+        keep = self._unused[:k] <= self.idle
+        keep[0] = True
+        if not keep.all():
+            self._keep(np.nonzero(keep)[0])
+
+    def _keep(self, kept: Ints) -> None:
+        """Keep these planes, in increasing order; the last of them take the places of those that are dropped."""
+        k = len(kept)
+        stay, move = kept[kept < k], kept[kept >= k]
+        order = np.arange(k)
+        order[np.setdiff1d(order, stay, assume_unique=True)] = move
+        (places,) = np.nonzero(order != np.arange(k))
+        for name in ("_slopes", "_tails", "_offsets", "_unused", "_numbers"):
+            values = getattr(self, name)
+            values[places] = values[order[places]]
+        self._gram[:k, :k] = self._gram[np.ix_(order, order)]
+        self.alpha, self.count = self.alpha[order], k
+
+    def mean(self, alpha: Floats) -> Plane:
+        """The mean of all planes with these parts."""
+        slope, tail = self.slopes.transposed(alpha), (alpha[:, None] * self.tails).sum(axis=0)
+        return Plane(np.append(slope, tail), dot(self.offsets, alpha))
+
+    def _aggregate(self) -> None:
+        """Make room: the mean by the last solution takes the place of the half of the planes with the least parts."""
+        mean = self.mean(self.alpha)
+        order = np.argsort(-self.alpha[1:], kind="stable")[: self.limit // 2 - 1] + 1
+        self._keep(np.sort(np.append(order, 0)))
+        self.add(mean)
+        self.alpha = np.zeros(self.count)
+        self.alpha[-1] = 1.0
