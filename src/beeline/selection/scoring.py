@@ -13,7 +13,7 @@ from beeline import metrics
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
-from beeline.losses import RowLoss, ScalarLoss, VectorLoss
+from beeline.losses import Loss, RowLoss, ScalarLoss, VectorLoss
 
 __all__ = ["METRICS", "HeldOut", "Metric", "get_metric"]
 
@@ -71,7 +71,8 @@ class HeldOut:
             y = np.where(self.numbers[:, None] == (np.arange(z.shape[1]) if z.shape[1] > 1 else 1), 1.0, -1.0)
         columns = zip(z.T, y.reshape(z.shape).T, strict=True)
         each = [self.loss.value_and_grad(np.ascontiguousarray(a), np.ascontiguousarray(b))[0] for a, b in columns]
-        return np.sum(each, axis=0)
+        total: Floats = np.sum(each, axis=0)
+        return total
 
     @property
     def probabilities(self) -> Floats:
@@ -133,7 +134,7 @@ METRICS: dict[str, Metric] = {
 
 
 def get_metric(
-    metric: str | Callable[..., float] | None, n_classes: int | None, link: Link, loss: RowLoss | None = None
+    metric: str | Callable[..., float] | None, n_classes: int | None, link: Link, loss: Loss | None = None
 ) -> Metric:
     """The metric of that name, a scorer of scikit-learn's, or for None the usual one.
 
@@ -153,7 +154,7 @@ def get_metric(
     return _scorer(metric)
 
 
-def _asks_for_the_middle(loss: RowLoss, link: Link) -> bool:
+def _asks_for_the_middle(loss: Loss, link: Link) -> bool:
     """Whether scores are values, and one that is too large costs what one does that is too small by as much."""
     if link != "none" or not isinstance(loss, ScalarLoss):
         return False
