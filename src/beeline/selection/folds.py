@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +31,11 @@ class Fold:
 
     train: AnyArray
     test: AnyArray
+
+    @cached_property
+    def test_rows(self) -> Ints:
+        """The numbers of the rows held out."""
+        return np.flatnonzero(self.test)
 
 
 def make_folds(

@@ -161,6 +161,10 @@ class _Search:
         if groups is not None and len(groups) != task.data.n_rows:
             raise ParameterError(f"{len(groups)} groups do not match {task.data.n_rows} rows")
         self.folds = _folds(task, selecting.folds, groups, stopping.seed)
+        column = task.sample_weight
+        self.held_out = [
+            (task.labels[f.test_rows], None if column is None else column[f.test_rows]) for f in self.folds
+        ]
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
         self.best: tuple[Floats, Floats] | None = None
@@ -237,11 +241,10 @@ class _Search:
 
     def _judge(self, runner: Runner, k: int) -> tuple[float, float]:
         """(the score of fold k's held-out rows, their total weight)."""
-        test, task = self.folds[k].test, self.task
-        weights = None if task.sample_weight is None else task.sample_weight[test]
-        loss = task.joint_loss or task.loss_of_each
-        held = HeldOut(task.labels[test], runner.held_out_scores(k), weights, self.names, self.link, loss)
-        return self.metric.measure(held), float(test.sum() if weights is None else weights.sum())
+        labels, weights = self.held_out[k]
+        loss = self.task.joint_loss or self.task.loss_of_each
+        held = HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss)
+        return self.metric.measure(held), float(len(labels) if weights is None else weights.sum())
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
         """Add to the curve, in memory and on disk; the weights of the best point are kept."""

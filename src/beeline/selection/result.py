@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -57,7 +58,7 @@ class PathPoint:
     epsilon: float | None = None
     settled: bool = False
 
-    @property
+    @cached_property
     def score(self) -> float:
         """The mean over the folds, each counted by the weight of its rows: for accuracy, that of all rows."""
         return float(np.average(self.fold_scores, weights=self.fold_weights))

@@ -113,9 +113,9 @@ class Runner(ABC):
 
     def held_out_scores(self, k: int) -> Floats:
         """The scores of the rows that fold k holds out, of shape (rows, outputs)."""
-        test = self.folds[k].test
-        columns = [np.concatenate(point.z)[test] for point in self.points[self.of_fold(k)]]
-        z = np.column_stack(columns)
+        rows = self.folds[k].test_rows
+        points = self.points[self.of_fold(k)]
+        z = np.column_stack([(p.z[0] if len(p.z) == 1 else np.concatenate(p.z))[rows] for p in points])
         return z[:, 1:] - z[:, :1] if counts_by_difference(self.flat[0]) else z
 
     def mean_outputs(self) -> tuple[Floats, Floats]:
