@@ -157,7 +157,7 @@ class TestParameters:
             (LinearSVC(loss="logistic"), "loss must be one of"),
             (LinearSVC(multi_class="softmax"), "multi_class must be one of"),
             (LinearSVC(multi_class="crammer_singer", loss="squared_hinge"), "extends the loss 'hinge' to more classes"),
-            (LinearSVC(multi_class="crammer_singer", l1_ratio=0.5), "no solver can take"),
+            (LinearSVC(multi_class="crammer_singer", l1_ratio=0.5, solver="class_dual_cd"), "take bundle"),
             (LinearSVC(class_weight="even"), "class_weight must be"),
             (LinearSVC(class_weight={10: 2, 7: 1}), "names the class 7, .* 10, 20, 30"),
             (LinearSVC(class_weight={10: -2}), "class_weight of 10 must be"),

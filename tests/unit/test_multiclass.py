@@ -53,9 +53,11 @@ class TestForm:
         with pytest.raises(ParameterError, match="does not take 3 scores a row"):
             Objective(from_arrays(X), Y.astype(float), np.ones(240), Logistic(), L2(), n_outputs=3)
 
-    def test_l1_says_what_to_do(self):
-        with pytest.raises(ParameterError, match="no solver can take"):
-            LogisticRegression(multi_class="softmax", l1_ratio=1.0).fit(X, Y)
+    def test_l1(self):
+        sparse = LogisticRegression(multi_class="softmax", l1_ratio=1.0, C=0.02).fit(X, Y)
+        assert sparse.results_[0].solver == "lbfgs"
+        assert sparse.results_[0].gap <= sparse.tol
+        assert (sparse.coef_ == 0).any()
         assert LogisticRegression(l1_ratio=1.0).fit(X, Y).model_.settings["multiclass"] == "ovr"
 
 
