@@ -54,3 +54,23 @@ def scores(loss, n=400, seed=1):
         place, corners = np.abs(z - y), [0, getattr(loss, "epsilon", 0.0), getattr(loss, "delta", 0.0)]
     far = np.all([np.abs(place - corner) > 1e-3 for corner in corners], axis=0)
     return z[far], y[far]
+
+
+def learned_labels(loss, X, seed=2):
+    """Labels that follow from the rows, with noise: class numbers, numbers, or a matrix of 0 and 1 or of numbers."""
+    random = np.random.default_rng(seed)
+    z = X @ random.normal(size=X.shape[1]) + 0.5 * random.normal(size=len(X)) - 0.3
+    several = X @ random.normal(size=(X.shape[1], 3)) + random.gumbel(size=(len(X), 3))
+    special = {
+        "poisson": random.poisson(np.exp(0.5 * z)).astype(float),
+        "gamma": np.exp(0.5 * z),
+        "tweedie": np.exp(0.5 * z) * (random.random(len(X)) < 0.7),
+        "cross_entropy": 1 / (1 + np.exp(-z)),
+    }
+    kinds = {
+        "binary": (z > 0).astype(int),
+        "classes": several.argmax(axis=1),
+        "sets": (several > 0.5).astype(int),
+        "vectors": several,
+    }
+    return special.get(loss.name, kinds.get(loss.labels, z))

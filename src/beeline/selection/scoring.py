@@ -140,13 +140,14 @@ def get_metric(
 
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
     the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
-    of quantiles and of counts does, and where a row has several labels or none.
+    of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none.
     """
     numbers = loss is None or loss.labels == "real"
     if metric is None:
         if n_classes is None:
             return METRICS["rmse" if loss is None or (numbers and _asks_for_the_middle(loss, link)) else "loss"]
-        return METRICS["accuracy" if link == "none" else "log_loss"]
+        mistakes_differ = getattr(loss, "costs", None) is not None
+        return METRICS["loss" if mistakes_differ else "accuracy" if link == "none" else "log_loss"]
     if isinstance(metric, str) and metric in METRICS:
         found = METRICS[metric]
         _check_needs(found, n_classes, link, numbers)

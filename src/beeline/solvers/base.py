@@ -19,10 +19,12 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
+from beeline.kernels import dot
+from beeline.losses import LOSSES
 from beeline.objective import Objective
 
 __all__ = ["Callback", "Result", "SeededSolver", "Solver", "Start", "Status", "Step", "needs_l2", "theta_of"]
-# What is so much smaller than J at zero weights is lost in rounding.
+# What is so much smaller than J without a model is lost in rounding.
 _NOTHING = 1e-12
 
 
@@ -211,7 +213,8 @@ class Solver(ABC):
         dual: Callable[[], Floats] | None = None
         bound, status, trace = -math.inf, Status.LIMIT, []
         at_zero = objective.at().value
-        scale = _NOTHING * abs(at_zero)
+        scale = _NOTHING * _size(objective, at_zero)
+        nowhere_negative = type(objective.loss) in LOSSES.values()
         try:
             for step in self.steps(objective, start if self.takes_dual else theta_of(start)):  # type: ignore[arg-type]
                 dual = step.dual
@@ -221,6 +224,8 @@ class Solver(ABC):
                     best = step
                 if not best.objective <= at_zero:  # no model at all is better than a dual method's first ones can be
                     best = replace(best, theta=np.zeros(objective.size), objective=at_zero)
+                if nowhere_negative and best.objective == 0:
+                    bound = 0.0
                 best = replace(
                     step, theta=best.theta, objective=best.objective, bound=bound, seconds=seconds, scale=scale
                 )
@@ -269,6 +274,22 @@ class SeededSolver(Solver):
     def create(cls, tol: float, max_passes: float, seed: int) -> SeededSolver:
         """A solver with these settings."""
         return cls(tol, max_passes, seed)
+
+
+def _size(objective: Objective, at_zero: float) -> float:
+    """How large J is without a model: at zero weights.
+
+    Under a logarithmic link, that J says nothing: rates of 1 may be as far from the labels as numbers go. There, all
+    rows have their mean instead, at which the sum of such losses is least.
+    """
+    costs = float(objective.costs.sum())
+    if objective.loss.link != "exp" or not costs > 0:
+        return abs(at_zero)
+    mean = dot(objective.costs, objective.labels) / costs
+    if not mean > 0:
+        return abs(at_zero)
+    z = np.full(len(objective.labels), math.log(mean))
+    return max(objective.loss.sum(z, objective.labels, objective.costs), 1e-6 * costs)
 
 
 def needs_l2(objective: Objective) -> str | None:

@@ -52,7 +52,7 @@ class LinearModel(Model):
     def add(self, plane: Plane) -> None:
         """Another plane; it becomes a row when the model is minimised next."""
         if not self.scale:
-            self.scale = abs(plane.offset) or 1.0
+            self.scale = _scale(plane)
             self.programme = _empty_programme(self.planes.tails.shape[1])
         self.planes.add(plane)
 
@@ -139,6 +139,12 @@ class LinearModel(Model):
         w = np.where(s * v > self.penalty.l1, self.least, np.where(s * v < -self.penalty.l1, self.most, 0.0))
         w = np.where(np.isfinite(w), w, 0.0)
         return s * offset + s * dot(v, w) + self.penalty.l1 * float(np.abs(w).sum())
+
+
+def _scale(plane: Plane) -> float:
+    """What to divide by: the plane's height at zero, or its slope where that height is nothing but rounding."""
+    steepest = float(np.abs(plane.slope).max(initial=0.0))
+    return abs(plane.offset) if abs(plane.offset) > 1e-9 * steepest else steepest or 1.0
 
 
 def _empty_programme(n_intercepts: int) -> Any:  # noqa: ANN401 — HiGHS's own type is loaded late
