@@ -316,8 +316,8 @@ class Point:
     def with_best_intercept(self, accuracy: float = 0.0) -> Point:
         """The same weights with the best free intercepts; no pass over the data.
 
-        For a smooth loss Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it, as far as
-        double precision goes. For another one, a value of J within `accuracy`, relatively, of the best. Several
+        For a smooth loss Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it or is not
+        much shorter than the last (down an exponential they all have the same length), as far as double precision goes. For another one, a value of J within `accuracy`, relatively, of the best. Several
         intercepts of a smooth loss: `best_intercepts`.
         """
         if self.objective.intercept != "free":
@@ -331,7 +331,7 @@ class Point:
             along[-1] = 1.0
             line = Line(self, along, [np.ones_like(z) for z in self.z])
             return line.move(line.least(-np.inf, np.inf, 0.0, accuracy))
-        point, low, high = self, -np.inf, np.inf
+        point, low, high, last = self, -np.inf, np.inf, np.inf
         for _ in range(100):
             slope = sum(float(u.sum()) for u in point.slopes)
             scale = sum(float(np.abs(u).sum()) for u in point.slopes)
@@ -341,8 +341,11 @@ class Point:
             low, high = (here, high) if slope < 0 else (low, here)
             curvature = sum(float(h.sum()) for h in point.curvatures)
             step = -slope / curvature if curvature > 0 else -np.sign(slope) * max(1, abs(here))
-            if not low < here + step < high:
-                step = 0.5 * (low + high) - here if np.isfinite(low + high) else np.sign(step) * max(1, abs(here))
+            if np.isfinite(low + high) and (abs(step) > 0.5 * last or not low < here + step < high):
+                step = 0.5 * (low + high) - here
+            elif not low < here + step < high:
+                step = np.sign(step) * max(1, abs(here))
+            last = abs(step)
             if here + step == here:
                 break
             point = point.shifted(step)

@@ -25,6 +25,7 @@ Bounds = tuple[float | Floats, float | Floats]
 _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
 _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
+_HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
@@ -185,8 +186,11 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
     run.step = min(1.0, 2 * t) or 0.5 * run.step
     # A point that is nearly the best one says nothing new once rounding is in its way.
-    near = line.move(t + min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t))
-    return (settled(line.move(t), run.accuracy) if t else best), near
+    ahead = min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t)
+    # Nor does one where an exponential is beyond all numbers; a programme could not even hold its plane.
+    while line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero) and ahead > 1e-12:
+        ahead *= 0.1
+    return (settled(line.move(t), run.accuracy) if t else best), line.move(t + ahead)
 
 
 def _leaning(line: Line, accuracy: float) -> Line:
