@@ -17,6 +17,7 @@ pass over the data.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -239,15 +240,23 @@ class Point:
         o = self.objective
         if o.n_outputs > 1:
             return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
-        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
+        return o.join(*o.engine.sum(lambda s, u: (s.transposed_product(u), float(u.sum())), o.shards, self.slopes))
 
     @cached_property
     def gradient(self) -> Floats:
         """∂J(θ); one pass."""
         o = self.objective
-        gradient = self.loss_gradient.copy()
-        add_scaled(o.strength, o.regularizer.gradient(self.theta[: o.n_regularized]), gradient[: o.n_regularized])
+        gradient, n = self.loss_gradient.copy(), o.n_regularized
+        if o.regularizer.smooth:
+            add_scaled(o.strength * o.regularizer.l2, self.theta[:n], gradient[:n])
+        else:
+            add_scaled(o.strength, o.regularizer.gradient(self.theta[:n]), gradient[:n])
         return gradient
+
+    @cached_property
+    def gradient_norm(self) -> float:
+        """‖∂J(θ)‖."""
+        return math.sqrt(dot(self.gradient, self.gradient))
 
     def hessian_product(self, v: Floats) -> Floats:
         """∂²J(θ) v; one pass."""
@@ -256,7 +265,7 @@ class Point:
         if o.n_outputs > 1:
             product = o.flat(*o.engine.sum(lambda s, h: (s.curved_products(h, w, b),), o.shards, self.curvatures))
         else:
-            parts = o.engine.sum(lambda s, h: s.block.curved_product(h, w, float(b)), o.shards, self.curvatures)
+            parts = o.engine.sum(lambda s, h: s.curved_product(h, w, float(b)), o.shards, self.curvatures)
             product = o.join(*parts)
         add_scaled(o.strength * o.regularizer.l2, v[: o.n_regularized], product[: o.n_regularized])
         return product
