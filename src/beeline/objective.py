@@ -17,6 +17,7 @@ pass over the data.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -242,15 +243,23 @@ class Point:
         o = self.objective
         if o.n_outputs > 1:
             return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
-        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
+        return o.join(*o.engine.sum(lambda s, u: (s.transposed_product(u), float(u.sum())), o.shards, self.slopes))
 
     @cached_property
     def gradient(self) -> Floats:
         """∂J(θ); one pass."""
         o = self.objective
-        gradient = self.loss_gradient.copy()
-        add_scaled(o.strength, o.regularizer.gradient(self.theta[: o.n_regularized]), gradient[: o.n_regularized])
+        gradient, n = self.loss_gradient.copy(), o.n_regularized
+        if o.regularizer.smooth:
+            add_scaled(o.strength * o.regularizer.l2, self.theta[:n], gradient[:n])
+        else:
+            add_scaled(o.strength, o.regularizer.gradient(self.theta[:n]), gradient[:n])
         return gradient
+
+    @cached_property
+    def gradient_norm(self) -> float:
+        """‖∂J(θ)‖."""
+        return math.sqrt(dot(self.gradient, self.gradient))
 
     def hessian_product(self, v: Floats) -> Floats:
         """∂²J(θ) v; one pass."""
@@ -259,7 +268,7 @@ class Point:
         if isinstance(loss := o.loss, VectorLoss):
             product = o.flat(*o.engine.sum(lambda s, h: (_curved(loss, s, h, w, b),), o.shards, self.curvatures))
         else:
-            parts = o.engine.sum(lambda s, h: s.block.curved_product(h, w, float(b)), o.shards, self.curvatures)
+            parts = o.engine.sum(lambda s, h: s.curved_product(h, w, float(b)), o.shards, self.curvatures)
             product = o.join(*parts)
         add_scaled(o.strength * o.regularizer.l2, v[: o.n_regularized], product[: o.n_regularized])
         return product
@@ -316,9 +325,10 @@ class Point:
     def with_best_intercept(self, accuracy: float = 0.0) -> Point:
         """The same weights with the best free intercepts; no pass over the data.
 
-        For a smooth loss Newton's method on ∂J/∂b, kept inside a bracket that halves when a step leaves it or is not
-        much shorter than the last (down an exponential they all have the same length), as far as double precision goes. For another one, a value of J within `accuracy`, relatively, of the best. Several
-        intercepts of a smooth loss: `best_intercepts`.
+        For a smooth loss Newton's method on ∂J/∂b, as far as double precision goes, kept inside a bracket that halves
+        when a step leaves it or is not much shorter than the last (down an exponential they all have the same length).
+        For another one, a value of J within `accuracy`, relatively, of the best. Several intercepts of a smooth loss:
+        `best_intercepts`.
         """
         if self.objective.intercept != "free":
             return self

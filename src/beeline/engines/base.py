@@ -40,6 +40,23 @@ class Shard:
         """Their place among all rows."""
         return slice(self.start, self.stop)
 
+    # Products with one vector. Those of a Hessian come in dozens, and make the transposed matrix where it is worth it;
+    # a single transposed product takes it where it is there.
+
+    def transposed_product(self, u: Floats) -> Floats:
+        """Xᵀu."""
+        flipped = self._flipped if "_flipped" in self.__dict__ else None
+        return self.block.transposed(u) if flipped is None else flipped.scores(u)
+
+    def curved_product(self, h: Floats, v: Floats, shift: float) -> tuple[Floats, float]:
+        """As `Block.curved_product`."""
+        if self._flipped is None:
+            return self.block.curved_product(h, v, shift)
+        u = self.block.scores(v)
+        u += shift
+        u *= h
+        return self._flipped.scores(u), float(u.sum())
+
     # Products with the columns of several outputs. They come with a row more than there are features: what a feature
     # that is 1 in every row would get, as an intercept needs.
 

@@ -48,6 +48,7 @@ from beeline.kernels._kernels import (
     scale_to_unit_norm,
     solve_factored,
     solve_positive,
+    split_columns,
     step_gradients,
     turn_gradients,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "set_num_threads",
     "solve_factored",
     "solve_positive",
+    "split_columns",
     "step_gradients",
     "turn_gradients",
 ]

@@ -191,6 +191,16 @@ void each_row_stretch(std::size_t rows, std::size_t columns, Task task) {
                [&](std::size_t part) { task(part, part * most, std::min(rows, (part + 1) * most)); });
 }
 
+// out_kj = x_jk: each column in a vector of its own.
+void split_columns(Grid x, Matrix out) {
+  nb::gil_scoped_release release;
+  const std::size_t rows = x.shape(0), columns = x.shape(1);
+  each_row_stretch(rows, columns, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t k = 0; k < columns; ++k)
+      for (std::size_t j = begin; j < end; ++j) out.data()[k * rows + j] = x.data()[j * columns + k];
+  });
+}
+
 // y_jk = b_k·y_jk + a_k·x_jk.
 void combine_columns(Vector a, Grid x, Vector b, Matrix y) {
   nb::gil_scoped_release release;
@@ -226,6 +236,7 @@ void bind_linalg(nb::module_& m) {
   m.def("add_scaled", &add_scaled, "scale"_a, "a"_a, "out"_a.noconvert());
   m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
   m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());
+  m.def("split_columns", &split_columns, "x"_a, "out"_a.noconvert());
   m.def("combine_columns", &combine_columns, "a"_a, "x"_a, "b"_a, "y"_a.noconvert());
   m.def("dot_columns", &dot_columns, "x"_a, "y"_a, "out"_a.noconvert());
   m.def("blend", &blend, "a"_a.noconvert(), "b"_a, "part"_a);

@@ -38,9 +38,17 @@ _SAMPLE = 1000
 
 
 def choose_solver(
-    objective: Objective, name: str = "auto", *, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0
+    objective: Objective,
+    name: str = "auto",
+    *,
+    tol: float = 1e-4,
+    max_passes: float = 1000,
+    seed: int = 0,
+    warm: bool = False,
 ) -> Solver:
     """The solver of that name, or for `auto` the one that should be fastest on the objective.
+
+    `warm` says that there is a start near the optimum, of which Newton's method makes the most.
 
     Raises `ParameterError` for a pair that cannot work, with the names of the solvers that would.
     """
@@ -50,7 +58,7 @@ def choose_solver(
     refusals = {key: solver.refusal(objective) for key, solver in solvers.items()}
     works = [key for key, reason in refusals.items() if reason is None]
     if name == "auto" and works:
-        return _fastest(objective, {key: solvers[key] for key in works})
+        return _fastest(objective, {key: solvers[key] for key in works}, warm)
     if name in works:
         return solvers[name]
     pair = f"{objective.loss!r} with {objective.regularizer!r}"
@@ -60,11 +68,11 @@ def choose_solver(
     raise ParameterError(f"the solver {name!r} {refusals[name]}; for {pair} take {' or '.join(works)}")
 
 
-def _fastest(objective: Objective, works: dict[str, Solver]) -> Solver:
+def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solver:
     if "dual_cd" not in works or len(works) == 1:
         return next(iter(works.values()))
     if "newton" in works:
-        by_rows = not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
+        by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else works["newton"]
     if "rounded_newton" in works and objective.size <= MOST_FEATURES:
         return Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))

@@ -15,7 +15,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.kernels import combine_columns, dot, dot_columns, factor_positive, solve_factored
+from beeline.kernels import combine_columns, dot, dot_columns, factor_positive, solve_factored, split_columns
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.newton import Newton, search
 
@@ -67,8 +67,8 @@ class Lockstep:
         slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
         (out,) = o.engine.sum(lambda shard, u: (shard.transposed_apart(u),), o.shards, slopes)
         self.passes += 1
-        for point, gradient in zip(points, self._felt(out, which).T, strict=True):
-            point.loss_gradient = np.ascontiguousarray(gradient)
+        for point, gradient in zip(points, _columns(self._felt(out, which)), strict=True):
+            point.loss_gradient = gradient
 
     def curved(self, points: list[Point], which: list[int], vectors: Floats) -> Floats:
         """The products of the losses' Hessians with a vector each; one pass."""
@@ -154,7 +154,7 @@ class LockstepNewton:
         if self.hessians.looks_ahead:
             self.before_last, self.last = self.last, self.points
         self.points = [point.with_strength(strength) for point in self.points]
-        return [_norm(p.gradient) / zero if zero else 0.0 for p, zero in zip(self.points, self.at_zero, strict=True)]
+        return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.at_zero, strict=True)]
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         """Put every problem to a point; two passes."""
@@ -172,9 +172,9 @@ class LockstepNewton:
         for _ in range(self._MOST_ROUNDS):
             if not active:
                 return
-            before = {k: _norm(self.points[k].gradient) for k in active}
+            before = {k: self.points[k].gradient_norm for k in active}
             moved = self._round(active)
-            self.hessians.judge({k: _norm(self.points[k].gradient) / before[k] for k in moved})
+            self.hessians.judge({k: self.points[k].gradient_norm / before[k] for k in moved})
             active = [k for k in self.unsolved if k in moved]
 
     def _go_on(self, active: list[int]) -> None:
@@ -193,7 +193,7 @@ class LockstepNewton:
     @property
     def unsolved(self) -> list[int]:
         """The problems that (28) does not hold for yet."""
-        return [k for k, p in enumerate(self.points) if _norm(p.gradient) > self.limits[k]]
+        return [k for k, p in enumerate(self.points) if p.gradient_norm > self.limits[k]]
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""
@@ -206,8 +206,8 @@ class LockstepNewton:
         directions = self._directions(points, active)
         dz = self.lockstep.scores(directions, active)
         moved = []
-        for column, k in enumerate(active):
-            line = Line(self.points[k], np.ascontiguousarray(directions[:, column]), dz[column])
+        for k, *along in zip(active, _columns(directions), dz, strict=True):
+            line = Line(self.points[k], *along)
             if (point := _step(line)) is not None:
                 self.points[k] = point
                 moved.append(k)
@@ -224,7 +224,7 @@ class LockstepNewton:
             return z
         o, one = points[0].objective, np.ones(len(which))
         modulus = o.strength * o.regularizer.l2 * one
-        left = np.array([self.limits[k] for k in which]) / [_norm(point.gradient) for point in points]
+        left = np.array([self.limits[k] for k in which]) / [point.gradient_norm for point in points]
         accuracy = np.clip(0.7 * left, 0.05, 0.5)  # so that this step may be the last
         s, p = np.zeros_like(r), z
         rho = first = _dots(r, z)
@@ -397,6 +397,13 @@ def _factor(gram: Floats, objective: Objective) -> Floats:
 
 def _norm(v: Floats) -> float:
     return math.sqrt(dot(v, v))
+
+
+def _columns(matrix: Floats) -> Floats:
+    """The columns of a matrix, as the rows of another."""
+    out = np.empty(matrix.shape[::-1])
+    split_columns(matrix, out)
+    return out
 
 
 def _dots(a: Floats, b: Floats) -> Floats:

@@ -226,7 +226,7 @@ def train(
     """
     objectives = task.objectives()
     check_own_loss(objectives[0])
-    chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed)
+    chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
     results = solve_side_by_side([chosen] * len(objectives), objectives, _starts(objectives, start), callback)
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
     return Trained(*outputs_of(objectives, [result.theta for result in results]), results)
