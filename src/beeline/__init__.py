@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     from beeline.data.options import ReadOptions as ReadOptions
     from beeline.data.recipe import Recipe as Recipe
     from beeline.data.store import Store as Store
+    from beeline.estimators import CostSensitiveClassifier as CostSensitiveClassifier
     from beeline.estimators import ElasticNet as ElasticNet
+    from beeline.estimators import GammaRegressor as GammaRegressor
+    from beeline.estimators import HuberRegressor as HuberRegressor
     from beeline.estimators import Lasso as Lasso
     from beeline.estimators import LinearModel as LinearModel
     from beeline.estimators import LinearSVC as LinearSVC
     from beeline.estimators import LinearSVR as LinearSVR
     from beeline.estimators import LogisticRegression as LogisticRegression
+    from beeline.estimators import MultiTaskRegressor as MultiTaskRegressor
+    from beeline.estimators import NoveltyDetector as NoveltyDetector
+    from beeline.estimators import PoissonRegressor as PoissonRegressor
+    from beeline.estimators import QuantileRegressor as QuantileRegressor
+    from beeline.estimators import TweedieRegressor as TweedieRegressor
     from beeline.fitting import select_C as select_C
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
@@ -42,8 +50,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "ArrayDataset": "beeline.data.dataset",
     "Block": "beeline.data.block",
+    "CostSensitiveClassifier": "beeline.estimators",
     "Dataset": "beeline.data.dataset",
     "ElasticNet": "beeline.estimators",
+    "GammaRegressor": "beeline.estimators",
+    "HuberRegressor": "beeline.estimators",
     "LabelSets": "beeline.data.labels",
     "Lasso": "beeline.estimators",
     "LinearModel": "beeline.estimators",
@@ -51,11 +62,16 @@ _HOMES = {
     "LinearSVR": "beeline.estimators",
     "LogisticRegression": "beeline.estimators",
     "Model": "beeline.model",
+    "MultiTaskRegressor": "beeline.estimators",
+    "NoveltyDetector": "beeline.estimators",
+    "PoissonRegressor": "beeline.estimators",
+    "QuantileRegressor": "beeline.estimators",
     "ReadOptions": "beeline.data.options",
     "Recipe": "beeline.data.recipe",
     "Selecting": "beeline.selection",
     "Selection": "beeline.selection",
     "Store": "beeline.data.store",
+    "TweedieRegressor": "beeline.estimators",
     "convert": "beeline.data.convert",
     "from_arrays": "beeline.data.arrays",
     "num_threads": "beeline.kernels",

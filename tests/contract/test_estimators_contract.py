@@ -5,7 +5,22 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from beeline import ElasticNet, Lasso, LinearModel, LinearSVC, LinearSVR, LogisticRegression
+from beeline import (
+    CostSensitiveClassifier,
+    ElasticNet,
+    GammaRegressor,
+    HuberRegressor,
+    Lasso,
+    LinearModel,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    MultiTaskRegressor,
+    NoveltyDetector,
+    PoissonRegressor,
+    QuantileRegressor,
+    TweedieRegressor,
+)
 from beeline.exceptions import ConvergenceWarning
 
 ESTIMATORS = [
@@ -22,6 +37,17 @@ ESTIMATORS = [
     LinearModel(loss="hinge"),
     LinearModel(loss="softmax"),
     LinearModel(loss="squared"),
+    QuantileRegressor(alpha=0.01),
+    QuantileRegressor(quantile=0.8, alpha=0.1, l1_ratio=0.0),
+    HuberRegressor(),
+    PoissonRegressor(),
+    GammaRegressor(),
+    TweedieRegressor(),
+    MultiTaskRegressor(),
+    NoveltyDetector(),
+    NoveltyDetector(C=0.01, fit_intercept="regularized"),
+    CostSensitiveClassifier(),
+    CostSensitiveClassifier(rescaling="slack"),
 ]
 
 

@@ -14,7 +14,32 @@ Conventions
 from __future__ import annotations
 
 from beeline.estimators.classifiers import LinearSVC, LogisticRegression
+from beeline.estimators.costs import CostSensitiveClassifier
+from beeline.estimators.families import (
+    GammaRegressor,
+    HuberRegressor,
+    MultiTaskRegressor,
+    PoissonRegressor,
+    QuantileRegressor,
+    TweedieRegressor,
+)
 from beeline.estimators.linear_model import LinearModel
+from beeline.estimators.novelty import NoveltyDetector
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
 
-__all__ = ["ElasticNet", "Lasso", "LinearModel", "LinearSVC", "LinearSVR", "LogisticRegression"]
+__all__ = [
+    "CostSensitiveClassifier",
+    "ElasticNet",
+    "GammaRegressor",
+    "HuberRegressor",
+    "Lasso",
+    "LinearModel",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "MultiTaskRegressor",
+    "NoveltyDetector",
+    "PoissonRegressor",
+    "QuantileRegressor",
+    "TweedieRegressor",
+]

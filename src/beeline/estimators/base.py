@@ -169,7 +169,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         X : array-like, sparse matrix, data frame, Dataset or Store
             The rows.
         """
-        return self._fitted_model().predict(self._rows(X))
+        predicted = self._fitted_model().predict(self._rows(X))
+        return predicted.reshape(len(predicted), -1) if self._several else predicted
 
     @available_if(_is_classifier)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
@@ -214,7 +215,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         weights = rows.weights if weights is None else weights
         predicted = model.predict(rows)
         if self._several:
-            return _score_of_several(model, np.asarray(y), predicted, weights)
+            return _score_of_several(model, np.asarray(y), predicted.reshape(len(predicted), -1), weights)
         if model.classes is None:
             return r2(np.asarray(_own_labels(rows) if y is None else y, np.float64), predicted, weights)
         if y is None:
@@ -254,7 +255,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """(the rows, the labels; None: those inside the data set)."""
         if not isinstance(X, Dataset):
             options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS}
-            if y is None and not self._needs_labels:
+            if not self._needs_labels:
                 return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
             options |= {"y_numeric": not self._classifies, "multi_output": self._several}
             X, y = validate_data(self, X, y, **options)
@@ -266,6 +267,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             del self.feature_names_in_
         if X.feature_names is not None:
             self.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        if not self._needs_labels:
+            return X, None
         if y is not None:
             y = check_array(y, ensure_2d=False, dtype=None if self._classifies else np.float64, input_name="y")
             if y.ndim != 1 + self._several or len(y) != X.n_rows:

@@ -24,6 +24,11 @@ C : float or "auto", default=1.0
     What multiplies the loss of every row; smaller means stronger regularization. "auto" searches for the best by
     cross-validation, and trains on all rows with it.
 """,
+    "alpha": """
+alpha : float or "auto", default=1.0
+    What multiplies the regularizer; larger means stronger regularization. "auto" searches for the best by
+    cross-validation, and trains on all rows with it.
+""",
     "class_weight": """
 class_weight : dict or "balanced", default=None
     What multiplies C for the rows of each class: {class: weight}, 1 where none is given. "balanced" gives every class
@@ -34,9 +39,10 @@ cv : int, float, splitter or iterable, default=5
     For a search: so many folds, spread evenly over the classes; a part of the rows to hold out once, such as 0.2; a
     splitter of scikit-learn's; or pairs of train and test rows.
 scoring : str or callable, default=None
-    For a search: what is best on held-out rows. "accuracy", "f1", "auc", "log_loss", "rmse", "mae", "r2", or a scorer
-    of scikit-learn's. None: the log loss where the loss gives probabilities, accuracy for other classifiers, the root
-    of the mean squared error for a regression.
+    For a search: what is best on held-out rows. "accuracy", "f1", "auc", "log_loss", "rmse", "mae", "r2", "loss" (the
+    mean of the loss itself), or a scorer of scikit-learn's. None: the log loss where the loss gives probabilities,
+    accuracy for other classifiers, the root of the mean squared error for a regression; but the loss itself where it
+    asks for something else than the middle of the targets, where mistakes have costs, and for several labels a row.
 """,
     "solving": """
 solver : str, default="auto"

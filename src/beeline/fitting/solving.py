@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Settings
 from beeline.solvers.base import Callback, Result, Status
+from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.training import Task, Trained, train
 
 __all__ = ["solve"]
@@ -40,26 +40,31 @@ def solve(task: Task, settings: Settings, callback: Callback | None, start: Trai
 
 def _polished(task: Task, settings: Settings, trained: Trained) -> Trained:
     """The model at the end of the way; the one that was given where another solver cannot make it better."""
-    # Where the loss has kinks, coordinate descent ends on them exactly; `auto` takes it for a loss of several scores.
-    kinks = not task.loss.smooth and task.joint_loss is None
-    solver = "dual_cd" if settings.solver == "auto" and kinks else settings.solver
-    try:
-        # Whatever ends it, the tolerance is kept: there is nothing to warn of.
-        finer = train(
-            task,
-            solver,
-            tol=_EXACT,
-            max_passes=1e12,
-            seed=settings.seed,
-            callback=lambda step: step.passes > _MOST_PASSES,
-            start=trained,
-        )
-    except ParameterError:  # coordinate descent does not know this regularizer
-        return trained
+    # Whatever ends it, the tolerance is kept: there is nothing to warn of.
+    finer = train(
+        task,
+        _finer_solver(task, settings),
+        tol=_EXACT,
+        max_passes=1e12,
+        seed=settings.seed,
+        callback=lambda step: step.passes > _MOST_PASSES,
+        start=trained,
+    )
     pairs = list(zip(trained.results, finer.results, strict=True))
     if any(second.objective > first.objective for first, second in pairs):
         return trained
     return Trained(finer.weights, finer.intercepts, [_joined(*pair) for pair in pairs])
+
+
+def _finer_solver(task: Task, settings: Settings) -> str:
+    """Who goes the rest of the way.
+
+    Where the loss has kinks, coordinate descent ends on them exactly, and so does the bundle method where that knows
+    not the loss or the regularizer; `auto` takes one of them for a loss of several scores.
+    """
+    if settings.solver != "auto" or task.loss.smooth or task.joint_loss is not None:
+        return settings.solver
+    return "bundle" if DualCD().refusal(task.objectives()[0]) else "dual_cd"
 
 
 def _joined(first: Result, second: Result) -> Result:

@@ -23,7 +23,18 @@ from beeline.kernels import dot
 from beeline.losses import LOSSES
 from beeline.objective import Objective
 
-__all__ = ["Callback", "Result", "SeededSolver", "Solver", "Start", "Status", "Step", "needs_l2", "theta_of"]
+__all__ = [
+    "Callback",
+    "Result",
+    "SeededSolver",
+    "Solver",
+    "Start",
+    "Status",
+    "Step",
+    "needs_l2",
+    "size_without_model",
+    "theta_of",
+]
 # What is so much smaller than J without a model is lost in rounding.
 _NOTHING = 1e-12
 
@@ -213,7 +224,7 @@ class Solver(ABC):
         dual: Callable[[], Floats] | None = None
         bound, status, trace = -math.inf, Status.LIMIT, []
         at_zero = objective.at().value
-        scale = _NOTHING * _size(objective, at_zero)
+        scale = _NOTHING * size_without_model(objective)
         nowhere_negative = type(objective.loss) in LOSSES.values()
         try:
             for step in self.steps(objective, start if self.takes_dual else theta_of(start)):  # type: ignore[arg-type]
@@ -276,13 +287,13 @@ class SeededSolver(Solver):
         return cls(tol, max_passes, seed)
 
 
-def _size(objective: Objective, at_zero: float) -> float:
+def size_without_model(objective: Objective) -> float:
     """How large J is without a model: at zero weights.
 
     Under a logarithmic link, that J says nothing: rates of 1 may be as far from the labels as numbers go. There, all
     rows have their mean instead, at which the sum of such losses is least.
     """
-    costs = float(objective.costs.sum())
+    costs, at_zero = float(objective.costs.sum()), objective.at().value
     if objective.loss.link != "exp" or not costs > 0:
         return abs(at_zero)
     mean = dot(objective.costs, objective.labels) / costs

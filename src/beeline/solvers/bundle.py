@@ -11,7 +11,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.base import Solver, Step
+from beeline.solvers.base import Solver, Step, size_without_model
 from beeline.solvers.bundle_lp import LinearModel
 from beeline.solvers.bundle_models import Minimum, Model, Penalty, QuadraticModel, SinglePlane
 from beeline.solvers.line_search import least
@@ -147,7 +147,9 @@ class Bundle(Solver):
             return SinglePlane(penalty, n)
         limit = self.max_planes or min(_MOST_PLANES, max(_FEWEST_PLANES, _PLANES_BYTES // (8 * max(1, n))))
         planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, self.idle)
-        return QuadraticModel(penalty, planes) if penalty.l2 else LinearModel(penalty, planes)
+        if penalty.l2:
+            return QuadraticModel(penalty, planes)
+        return LinearModel(penalty, planes, size_without_model(objective) or float(objective.costs.sum()) or 1.0)
 
 
 def _checked_bounds(nonnegative: bool, bounds: Bounds | None) -> Bounds | None:

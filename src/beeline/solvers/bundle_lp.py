@@ -28,11 +28,18 @@ class LinearModel(Model):
 
     The bound does not rely on the tolerances of HiGHS: the multipliers α of the planes are put on the simplex and
     shrunk until |Aα| ≤ λ, which is feasible for the dual of (11) and gives the bound αᵀb.
+
+    Parameters
+    ----------
+    penalty, planes
+        h and the planes.
+    scale
+        What rows are divided by, so that ξ is about 1: HiGHS refuses numbers of more than 10¹⁵.
     """
 
-    def __init__(self, penalty: Penalty, planes: Planes) -> None:
-        self.penalty, self.planes = penalty, planes
-        self.scale = 0.0  # what rows are divided by, so that ξ is about 1
+    def __init__(self, penalty: Penalty, planes: Planes, scale: float) -> None:
+        self.penalty, self.planes, self.scale = penalty, planes, scale
+        self.programme = _empty_programme(planes.tails.shape[1])
         self.rows = np.zeros(0, dtype=np.int64)  # numbers of the planes that are in the programme
         self.columns = np.zeros(0, dtype=np.int64)  # j + 1 for the positive part of weight j, −(j + 1) for the negative
         n, unbounded = planes.slopes.n_features, penalty.lower is None or penalty.upper is None
@@ -51,9 +58,6 @@ class LinearModel(Model):
 
     def add(self, plane: Plane) -> None:
         """Another plane; it becomes a row when the model is minimised next."""
-        if not self.scale:
-            self.scale = _scale(plane)
-            self.programme = _empty_programme(self.planes.tails.shape[1])
         self.planes.add(plane)
 
     def minimise(self, gap: float) -> Minimum:
@@ -139,12 +143,6 @@ class LinearModel(Model):
         w = np.where(s * v > self.penalty.l1, self.least, np.where(s * v < -self.penalty.l1, self.most, 0.0))
         w = np.where(np.isfinite(w), w, 0.0)
         return s * offset + s * dot(v, w) + self.penalty.l1 * float(np.abs(w).sum())
-
-
-def _scale(plane: Plane) -> float:
-    """What to divide by: the plane's height at zero, or its slope where that height is nothing but rounding."""
-    steepest = float(np.abs(plane.slope).max(initial=0.0))
-    return abs(plane.offset) if abs(plane.offset) > 1e-9 * steepest else steepest or 1.0
 
 
 def _empty_programme(n_intercepts: int) -> Any:  # noqa: ANN401 — HiGHS's own type is loaded late
