@@ -133,14 +133,6 @@ def _markdown(docstring: str) -> str:
     return "\n\n".join(part for part in out if part)
 
 
-LABELS = {
-    "binary": "Two classes",
-    "classes": "Several classes together",
-    "sets": "Sets of labels",
-    "real": "Numbers",
-    "vectors": "Vectors of numbers",
-    "none": "No labels",
-}
 ABOUT_LOSSES = """\
 z is a row's score, y its label, and training minimises Ω(w) + C·Σ weight·loss. All losses are convex and none is ever
 negative. A loss is taken by its name, or as an object with settings of its own, and so are losses of yours
@@ -175,48 +167,24 @@ beeline train claims.csv --label amount --loss tweedie --loss-setting power=1.7 
 
 def loss_reference() -> str:
     """Every loss of the registry, in a table for each kind of labels."""
-    from beeline.losses import LOSSES
+    from beeline.cli.loss_facts import LABELS, all_losses
 
-    parts = ["# Losses", NOTE, f"There are {len(LOSSES)}.", ABOUT_LOSSES]
+    facts = all_losses()
+    parts = ["# Losses", NOTE, f"There are {len(facts)}; `beeline losses` lists them too.", ABOUT_LOSSES]
     for labels, title in LABELS.items():
-        kinds = [kind for kind in LOSSES.values() if kind.labels == labels]
         head = "| name | loss of a row | what it is | kind | settings | solvers |\n|---|---|---|---|---|---|\n"
-        parts += [f"## {title}", head + "\n".join(_loss_row(kind) for kind in kinds)]
+        parts += [f"## {title}", head + "\n".join(_loss_row(loss) for loss in facts if loss["labels"] == labels)]
     return "\n\n".join(parts) + "\n"
 
 
-def _loss_row(kind: Any) -> str:
-    from beeline.losses import loss_settings
-
-    loss = kind()
-    shape = "smooth, curved" if loss.has_curvature else "smooth" if loss.smooth else "kinked"
-    extra = [*([f"labels must be {kind.domain}"] if kind.domain else [])]
-    extra += [f"link {kind.link}"] if kind.link != "none" else []
-    settings = ", ".join(f"`{name}={value}`" for name, value in loss_settings(kind.name).items())
-    summary = "; ".join([kind.summary, *extra])
-    cells = [f"`{kind.name}`", f"`{kind.formula}`", summary, shape, settings or "none", _solvers_for(loss)]
+def _loss_row(loss: dict[str, Any]) -> str:
+    extra = [f"labels must be {loss['domain']}"] if loss["domain"] else []
+    extra += [f"link {loss['link']}"] if loss["link"] != "none" else []
+    settings = ", ".join(f"`{name}={value}`" for name, value in loss["settings"].items())
+    solvers = "; ".join(", ".join(f"`{name}`" for name in names) or "none" for names in loss["solvers"].values())
+    summary = "; ".join([loss["summary"], *extra])
+    cells = [f"`{loss['name']}`", f"`{loss['formula']}`", summary, loss["kind"], settings or "none", solvers]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _solvers_for(loss: Any) -> str:
-    """Who takes the loss, with L2 and with L1."""
-    import numpy as np
-
-    from beeline.data.arrays import from_arrays
-    from beeline.losses import VectorLoss
-    from beeline.objective import Objective
-    from beeline.regularizers import L1, L2
-    from beeline.solvers.auto import SOLVERS
-
-    outputs = 3 if isinstance(loss, VectorLoss) and loss.each is None else 1
-    taken = (loss.each or loss) if isinstance(loss, VectorLoss) else loss
-    data, ones = from_arrays(np.ones((1, 1))), np.ones(1)
-    found = []
-    for omega in (L2(), L1()):
-        objective = Objective(data, ones, ones, taken, omega, n_outputs=outputs)
-        names = [name for name, solver in SOLVERS.items() if solver.create(1e-4, 1, 0).refusal(objective) is None]
-        found.append(", ".join(f"`{name}`" for name in names) or "none")
-    return "; ".join(found)
 
 
 if __name__ == "__main__":

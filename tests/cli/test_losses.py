@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from beeline import Model
+from beeline.losses import LOSSES
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(90, 3)).round(4)
@@ -124,3 +125,40 @@ def test_sets_and_single_labels_are_told_apart(quickly, tmp_path, sets, counts):
         quickly("train", counts, "-o", "n", "--loss", "multilabel_hinge"), 1
     )
     done_well(quickly("train", counts, "-o", "n", "--loss", "multilabel_hinge", "--multilabel"))
+
+
+def test_all_losses_are_listed(quickly):
+    lines = done_well(quickly("losses")).splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")]
+    assert sorted(names) == sorted(LOSSES)
+    assert [line for line in lines if line and not line.startswith(" ")] == [
+        "Two classes",
+        "Several classes together",
+        "Sets of labels",
+        "Numbers",
+        "Vectors of numbers",
+        "No labels",
+    ]
+    (formula,) = (line for line in lines if line.startswith("  quantile "))
+    about = lines[lines.index(formula) + 1]
+    assert "max(τ(y − z), (1 − τ)(z − y))" in formula
+    for words in ("quantile regression", "settings tau=0.5", "rounded_newton, bundle with l2", "bundle with l1"):
+        assert words in about
+
+
+def test_losses_as_json(quickly):
+    facts = {loss["name"]: loss for loss in json.loads(done_well(quickly("losses", "--json")))["losses"]}
+    assert set(facts) == set(LOSSES)
+    assert facts["tweedie"]["settings"] == {"power": 1.5}
+    assert facts["tweedie"]["domain"] == "finite numbers that are not negative"
+    assert facts["poisson"]["link"] == "exp"
+    assert facts["crammer_singer"]["solvers"] == {"l2": ["class_dual_cd", "bundle"], "l1": ["bundle"]}
+    assert all(loss["formula"] and loss["summary"] and all(loss["solvers"].values()) for loss in facts.values())
+
+
+def test_settings_of_the_loss_in_a_search(quickly, counts):
+    words = ("--loss", "tweedie", "--loss-setting", "power=1.2", "--folds", "3")
+    found = json.loads(done_well(quickly("select", counts, *words, "--C-max", "1", "--json")))
+    assert found["metric"] == "loss"
+    done_well(quickly("train", counts, "-o", "m", "--C", "auto", *words))
+    refused(quickly("select", counts, "--loss", "tweedie", "--loss-setting", "power=3"), 2)

@@ -13,6 +13,7 @@ from beeline.cli.export import export
 from beeline.cli.help import Command, Group, paragraphs
 from beeline.cli.info import info
 from beeline.cli.inspect import inspect
+from beeline.cli.losses import losses
 from beeline.cli.predict import predict
 from beeline.cli.select import select
 from beeline.cli.train import train
@@ -29,7 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (convert, info, select, train, predict, evaluate, inspect, export):
+for command in (convert, info, select, train, predict, evaluate, inspect, export, losses):
     app.command(cls=Command, help=paragraphs(command.__doc__))(command)
 
 

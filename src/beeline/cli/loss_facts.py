@@ -1,0 +1,56 @@
+"""What is known about every loss, for `beeline losses` and for the table in the documentation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from beeline.data.arrays import from_arrays
+from beeline.losses import LOSSES, RowLoss, VectorLoss, loss_settings
+from beeline.objective import Intercept, Objective
+from beeline.regularizers import L1, L2
+from beeline.solvers.auto import SOLVERS
+
+__all__ = ["LABELS", "all_losses"]
+
+LABELS = {
+    "binary": "Two classes",
+    "classes": "Several classes together",
+    "sets": "Sets of labels",
+    "real": "Numbers",
+    "vectors": "Vectors of numbers",
+    "none": "No labels",
+}
+
+
+def all_losses() -> list[dict[str, Any]]:
+    """The facts about each loss of the registry, those with the same labels after each other."""
+    made: list[Any] = [kind() for kind in LOSSES.values()]
+    return [_facts(loss) for labels in LABELS for loss in made if loss.labels == labels]
+
+
+def _facts(loss: RowLoss) -> dict[str, Any]:
+    return {
+        "name": loss.name,
+        "formula": loss.formula,
+        "summary": loss.summary,
+        "labels": loss.labels,
+        "domain": loss.domain,
+        "link": loss.link,
+        "kind": "smooth, curved" if loss.has_curvature else "smooth" if loss.smooth else "kinked",
+        "settings": loss_settings(loss.name),
+        "solvers": {omega.name: _solvers(loss, omega) for omega in (L2(), L1())},
+    }
+
+
+def _solvers(loss: RowLoss, omega: L1 | L2) -> list[str]:
+    """Who takes the loss with that regularizer; outputs that are problems of their own are taken one by one."""
+    each = loss.each if isinstance(loss, VectorLoss) else None
+    outputs = 3 if isinstance(loss, VectorLoss) and each is None else 1
+    ones = np.ones(1)
+    intercept: Intercept = "free" if loss.labels != "none" else "none"
+    objective = Objective(
+        from_arrays(np.ones((1, 1))), ones, ones, each or loss, omega, 1.0, intercept, n_outputs=outputs
+    )
+    return [name for name, solver in SOLVERS.items() if solver.create(1e-4, 1, 0).refusal(objective) is None]
