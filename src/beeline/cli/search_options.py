@@ -34,9 +34,9 @@ class SearchOptions:
     metric: Annotated[
         str | None,
         search_option(
-            "What is measured on held-out rows: accuracy, f1, auc, log_loss, rmse, mae, r2, or a scorer of "
-            "scikit-learn. When not given, log_loss where there are probabilities, accuracy for other classifiers, "
-            "rmse for numbers.",
+            "What is measured on held-out rows: accuracy, f1, auc, log_loss, rmse, mae, r2, loss (the mean of the loss "
+            "itself), or a scorer of scikit-learn. When not given, log_loss where there are probabilities, accuracy "
+            "for other classifiers, rmse for numbers; loss where it asks for something else, such as a quantile.",
             "NAME",
         ),
     ] = None
