@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -104,7 +105,6 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self
         """
         settings = Settings(
-            selecting=self._selecting(groups),
             intercept=self._intercept(),
             solver=self.solver,
             tol=self.tol,
@@ -112,6 +112,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             seed=self._seed(),
             **self._settings(),
         )
+        settings = replace(settings, selecting=self._selecting(groups))
         data, labels = self._training_data(X, y)
         fitted = fit(
             data,
@@ -137,6 +138,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             metric=self.scoring,
             groups=groups,
             search_epsilon=self._searches_epsilon,
+            max_passes=self.max_passes,
             on_point=self._told_point if self.verbose else None,
         )
 

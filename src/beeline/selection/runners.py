@@ -156,8 +156,7 @@ class _InLockstep(Runner):
         ratios = self.newton.set_strength(self.strength / C)
         verdict = self._settled(ratios) if self.begun else (np.nan, False)
         self.begun = True
-        self.newton.solve()
-        self.unsolved += len(self.newton.unsolved)
+        self.unsolved += self.newton.solve(self.stopping.max_passes)
         self.passes += self.newton.passes - before
         return verdict
 
