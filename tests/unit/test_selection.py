@@ -27,7 +27,7 @@ from beeline import (
     select_C,
     set_num_threads,
 )
-from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError, SourceError
+from beeline.exceptions import LabelError, ParameterError, SourceError
 from beeline.losses import ScalarLoss
 from beeline.selection import End, PathPoint, Selection
 from beeline.selection.folds import make_folds
@@ -451,13 +451,6 @@ def test_a_fold_of_one_class_is_refused(cancer):
 def test_only_auto_is_a_word(cancer):
     with pytest.raises(ParameterError, match="C must be positive and finite, or 'auto', not 'best'"):
         LinearSVC(C="best").fit(*cancer)
-
-
-def test_a_pass_limit_is_said_once(cancer):
-    with pytest.warns(
-        ConvergenceWarning, match="trainings at the best C, .*, reached their pass limit; raise max_passes"
-    ):
-        select_C(cancer[0], "hinge", cancer[1], max_passes=1, C_min=1.0, C_max=2.0, tol=1e-9)
 
 
 def test_scores_that_are_too_many_for_the_memory(cancer, monkeypatch):

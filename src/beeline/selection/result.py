@@ -47,6 +47,8 @@ class PathPoint:
         NaN for the first C of a path.
     settled
         Whether (24) holds here for every fold and class, each by its own ε.
+    unsolved
+        How many trainings met their pass limit.
     """
 
     C: float
@@ -57,6 +59,7 @@ class PathPoint:
     stop_ratio: float
     epsilon: float | None = None
     settled: bool = False
+    unsolved: int = 0
 
     @cached_property
     def score(self) -> float:
@@ -92,8 +95,8 @@ class Selection:
         `best`: the smallest C with the best mean score (W6). `one_se`: the smallest C whose mean score is within one
         standard error of the best.
     start
-        Weights to begin the training on all rows from: the mean of the folds' at the best C. None after a resumed
-        search that has found no better C.
+        Weights to begin the training on all rows from: the mean of the folds' at the best C by the rule `best`.
+        None for a selection made by hand.
     cold
         The same C values from cold starts, where they were asked for.
     """
@@ -176,7 +179,7 @@ def choose(curve: tuple[PathPoint, ...], greater_is_better: bool, rule: Rule) ->
     for point in curve:
         if merit(point) > merit(best):
             best = point
-    if rule == "best":
+    if rule == "best" or math.isnan(best.score):
         return best
     enough = merit(best) - best.standard_error
     return next(point for point in curve if point.epsilon == best.epsilon and merit(point) >= enough)
