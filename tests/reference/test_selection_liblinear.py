@@ -61,13 +61,17 @@ def test_accuracies_along_the_path(kind):
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("name", SETS)
 def test_the_best_of_real_data(name, kind, shared_data):
-    """The same C, or one that is no worse on the same folds, by our count of right answers or by LIBLINEAR's."""
+    """The same C, or one that is no worse on the same folds, by our count of right answers or by LIBLINEAR's.
+
+    A step of LIBLINEAR's often ends far below the tolerance (28), ours close to it; half of the tolerance makes up for
+    that. With the tolerance itself, w8a's best score is three rows of 49,749 lower.
+    """
     from sklearn.datasets import load_svmlight_file
 
     file, n_features = SETS[name]
     X, y = load_svmlight_file(shared_data(name) / file, n_features=n_features)
     best, rates = their_search(kind, X, y, 0.01)
-    found = select_C(X, LOSSES[kind], y, metric="accuracy", intercept="none", folds=their_folds(len(y)))
+    found = select_C(X, LOSSES[kind], y, metric="accuracy", intercept="none", folds=their_folds(len(y)), tol=5e-3)
     assert min(rates) == found.curve[0].C
     score = max(found.best_score, rates.get(found.best_C, 0.0))
     assert found.best_C == best or round(score * len(y)) >= round(rates[best] * len(y))
