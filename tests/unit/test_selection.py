@@ -72,7 +72,9 @@ def test_the_curve_is_that_of_models_trained_one_by_one(cancer, loss):
 
 
 def test_the_best_is_the_smallest_of_the_best(cancer):
-    selection = select_C(*cancer[:1], "squared_hinge", cancer[1])
+    X, y = cancer
+    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.2, 1 - y, y)  # which no weights separate
+    selection = select_C(X, "squared_hinge", noisy)
     best = max(point.score for point in selection.curve)
     assert selection.best_C == min(point.C for point in selection.curve if point.score == best)
     assert selection.best_score == best
@@ -446,6 +448,33 @@ def test_a_fold_of_one_class_is_refused(cancer):
     y = np.array([0] * 5 + [1] * 5)
     with pytest.raises(LabelError, match="fold 0 trains on have only one class"):
         select_C(cancer[0][:10], "hinge", y, folds=[(np.arange(5), np.arange(5, 10))])
+
+
+def test_features_of_very_different_scales_are_searched_to_the_end():
+    """The gradient is that of the largest features: it would end the search where the others have hardly begun."""
+    X, y = load_breast_cancer(return_X_y=True)
+    loose, tight = (select_C(X, "logistic", y, tol=tol) for tol in (1e-2, 1e-5))
+    assert loose.best_score < 1.1 * tight.best_score
+
+
+def test_the_loss_comes_second(cancer):
+    with pytest.raises(ParameterError, match="second argument of select_C is the loss; give labels as y="):
+        select_C(*cancer)
+
+
+def test_groups_without_a_search_are_refused(cancer):
+    with pytest.raises(ParameterError, match="no meaning without a search"):
+        LinearSVC().fit(*cancer, groups=np.arange(240))
+
+
+def test_no_c_at_all_is_refused(cancer):
+    with pytest.raises(ParameterError, match="C must be positive and finite, or 'auto', not None"):
+        LinearSVC(C=None).fit(*cancer)
+
+
+def test_the_words_of_a_rule(cancer):
+    careful = select_C(cancer[0], "logistic", cancer[1], rule="one_se")
+    assert "the smallest within one standard error of the best of" in repr(careful)
 
 
 def test_only_auto_is_a_word(cancer):

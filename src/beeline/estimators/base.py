@@ -131,6 +131,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         return self
 
     def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
+        searches = "auto" in (str(vars(self).get("C")), str(vars(self).get("alpha")))
+        if groups is not None and not searches:
+            raise ParameterError("groups have no meaning without a search; give C='auto', or leave them out")
         if self._searches_epsilon and "auto" not in (vars(self).get("C"), None):
             raise ParameterError("epsilon='auto' is searched for together with C; give C='auto' too")
         return Selecting(

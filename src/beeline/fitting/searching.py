@@ -62,6 +62,8 @@ def select_C(  # noqa: N802
     >>> selection.metric
     'accuracy'
     """
+    if not isinstance(loss, str | Loss):
+        raise ParameterError("the second argument of select_C is the loss; give labels as y=")
     selecting = {name: options.pop(name) for name in _names(Selecting) if name in options}
     if unknown := set(options) - set(_known()):
         raise ParameterError(f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}")

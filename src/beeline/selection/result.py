@@ -46,7 +46,7 @@ class PathPoint:
         The left side of (24) over ‖∇f(0; C)‖, or the relative change of w for the hinge: of all folds the largest.
         NaN for the first C of a path.
     settled
-        Whether (24) holds here for every fold and class, each by its own ε.
+        Whether (24) holds here for every fold and class, each by its own ε, and no further step seemed worth it.
     unsolved
         How many trainings met their pass limit.
     """
@@ -140,7 +140,11 @@ class Selection:
     def sentence(self) -> str:
         """What happened, in words."""
         values = "1 value" if len(self.curve) == 1 else f"{len(self.curve)} values"
-        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, the best of {values}; {self.end.value}"
+        place = "the best" if self.rule == "best" else "the smallest within one standard error of the best"
+        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, {place} of {values}; {self.end.value}"
+
+    def __repr__(self) -> str:
+        return f"Selection({self.sentence})"
 
     def with_rule(self, rule: Rule) -> Selection:
         """The same curve under another rule."""

@@ -109,7 +109,9 @@ class LockstepNewton:
     then most of the work, and a problem first goes on the way it went at the last strength, which takes only half a
     pass: with the scores of two points, those of all points on the line through them are known.
 
-    A problem ends by (28): ‖∂J‖ ≤ tol · share · ‖∂J(0)‖.
+    A problem ends by (28), ‖∂J‖ ≤ tol · share · ‖∂J(0)‖, but not while a Newton step promises to lower J by more than
+    tol of what has been gained over zero weights: where features have very different scales, the gradient is that of
+    the largest ones, and says nothing of the others.
 
     Parameters
     ----------
@@ -139,6 +141,7 @@ class LockstepNewton:
         self.lockstep.fill_gradients(self.points, everyone)
         self.limits = [tol * share * _norm(p.loss_gradient) for p, share in zip(self.points, shares, strict=True)]
         self.at_zero = [_norm(p.loss_gradient) for p in self.points]
+        self.tol, self.losses_at_zero = tol, [p.loss for p in self.points]
         self.hessians = hessians_for(self.lockstep.first, kinds)
         self.before_last: list[Point] | None = None
         self.last: list[Point] | None = None
@@ -196,8 +199,12 @@ class LockstepNewton:
 
     @property
     def unsolved(self) -> list[int]:
-        """The problems that (28) does not hold for yet."""
-        return [k for k, p in enumerate(self.points) if p.gradient_norm > self.limits[k]]
+        """The problems that (28) does not hold for yet, or that a step promises much."""
+        return [k for k, p in enumerate(self.points) if p.gradient_norm > self.limits[k] or self._promising(k)]
+
+    def _promising(self, k: int) -> bool:
+        gained = self.losses_at_zero[k] - self.points[k].value
+        return self.hessians.promise(self.points[k], k) > self.tol * max(gained, 0.0)
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""

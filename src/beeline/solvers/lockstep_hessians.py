@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from beeline._types import Floats
-from beeline.kernels import factor_positive, solve_factored
+from beeline.kernels import dot, factor_positive, solve_factored
 from beeline.objective import Objective, Point
 from beeline.solvers.newton import Newton
 
@@ -56,6 +56,17 @@ class SharedFactors:
             out[:, column] = x[0]
         return out
 
+    def promise(self, point: Point, k: int) -> float:
+        """½ gᵀM⁻¹g: how much a Newton step would lower problem k's J by; 0 where there is no Hessian yet."""
+        kind, strength = self.kinds[k], point.objective.strength
+        if kind not in self.grams:
+            return 0.0
+        if self.factors.get(kind, (None,))[0] != strength:
+            self.factors[kind] = strength, _factor(self.grams[kind], point.objective)
+        step = point.gradient.copy()[None]
+        solve_factored(self.factors[kind][1][None], step)
+        return 0.5 * dot(point.gradient, step[0])
+
     def judge(self, left: dict[int, float]) -> None:
         """Look at what the step left of each gradient."""
         worst = max(left.values(), default=0.0)
@@ -102,6 +113,13 @@ class SharedDiagonals:
     def solve(self, r: Floats, which: list[int]) -> Floats:
         """M⁻¹r, problem by problem."""
         return self.inverse * r
+
+    def promise(self, point: Point, k: int) -> float:
+        """½ gᵀM⁻¹g with the diagonal; 0 where it was not worth making, since features then have like scales."""
+        if (diagonal := self.diagonals.get(self.kinds[k])) is None:
+            return 0.0
+        modulus = point.objective.strength * point.objective.regularizer.l2
+        return 0.5 * dot(point.gradient, point.gradient / (modulus + diagonal))
 
     def judge(self, left: dict[int, float]) -> None:
         """A direction is as good as its conjugate gradients: nothing to learn from the step."""
