@@ -243,7 +243,7 @@ class Point:
         o = self.objective
         if o.n_outputs > 1:
             return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
-        return o.join(*o.engine.sum(lambda s, u: (s.transposed_product(u), float(u.sum())), o.shards, self.slopes))
+        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
 
     @cached_property
     def gradient(self) -> Floats:

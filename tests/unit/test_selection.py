@@ -27,7 +27,7 @@ from beeline import (
     select_C,
     set_num_threads,
 )
-from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError, SourceError
+from beeline.exceptions import LabelError, ParameterError, SourceError
 from beeline.losses import ScalarLoss
 from beeline.selection import End, PathPoint, Selection
 from beeline.selection.folds import make_folds
@@ -71,8 +71,11 @@ def test_the_curve_is_that_of_models_trained_one_by_one(cancer, loss):
         assert abs(point.score - expected) < 1.5 / len(y)
 
 
-def test_the_best_is_the_smallest_of_the_best(cancer):
-    selection = select_C(*cancer[:1], "squared_hinge", cancer[1])
+def test_the_best_is_the_smallest_of_the_best():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 8))
+    y = X @ rng.normal(size=8) + 2 * rng.normal(size=300) > 0  # which no weights separate
+    selection = select_C(X, "squared_hinge", y)
     best = max(point.score for point in selection.curve)
     assert selection.best_C == min(point.C for point in selection.curve if point.score == best)
     assert selection.best_score == best
@@ -448,16 +451,36 @@ def test_a_fold_of_one_class_is_refused(cancer):
         select_C(cancer[0][:10], "hinge", y, folds=[(np.arange(5), np.arange(5, 10))])
 
 
+def test_features_of_very_different_scales_are_searched_to_the_end():
+    """The gradient is that of the largest features: it would end the search where the others have hardly begun."""
+    X, y = load_breast_cancer(return_X_y=True)
+    loose, tight = (select_C(X, "logistic", y, tol=tol) for tol in (1e-2, 1e-5))
+    assert loose.best_score < 1.1 * tight.best_score
+
+
+def test_the_loss_comes_second(cancer):
+    with pytest.raises(ParameterError, match="second argument of select_C is the loss; give labels as y="):
+        select_C(*cancer)
+
+
+def test_groups_without_a_search_are_refused(cancer):
+    with pytest.raises(ParameterError, match="no meaning without a search"):
+        LinearSVC().fit(*cancer, groups=np.arange(240))
+
+
+def test_no_c_at_all_is_refused(cancer):
+    with pytest.raises(ParameterError, match="C must be positive and finite, or 'auto', not None"):
+        LinearSVC(C=None).fit(*cancer)
+
+
+def test_the_words_of_a_rule(cancer):
+    careful = select_C(cancer[0], "logistic", cancer[1], rule="one_se")
+    assert "the smallest within one standard error of the best of" in repr(careful)
+
+
 def test_only_auto_is_a_word(cancer):
     with pytest.raises(ParameterError, match="C must be positive and finite, or 'auto', not 'best'"):
         LinearSVC(C="best").fit(*cancer)
-
-
-def test_a_pass_limit_is_said_once(cancer):
-    with pytest.warns(
-        ConvergenceWarning, match="trainings at the best C, .*, reached their pass limit; raise max_passes"
-    ):
-        select_C(cancer[0], "hinge", cancer[1], max_passes=1, C_min=1.0, C_max=2.0, tol=1e-9)
 
 
 def test_scores_that_are_too_many_for_the_memory(cancer, monkeypatch):

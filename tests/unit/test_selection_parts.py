@@ -17,10 +17,11 @@ from beeline.fitting import Settings, fit
 from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
-from beeline.selection.bounds import gradient_after, highest_C, lowest_C, null_C
+from beeline.selection.bounds import highest_C, lowest_C, null_C
 from beeline.selection.folds import make_folds
 from beeline.selection.scoring import METRICS, HeldOut, get_metric
 from beeline.solvers.l1_cd import L1CD
+from beeline.solvers.lockstep import LockstepNewton
 from beeline.solvers.newton import Newton
 
 
@@ -244,14 +245,22 @@ def test_theorem_8(loss):
 @pytest.mark.parametrize("tol", [1e-14, 1e-2])
 @pytest.mark.parametrize("delta", [2.0, 5.0])
 def test_the_stop_ratio_needs_no_data(tol, delta):
-    """∇f(w; ΔC) = (1 − Δ)w + Δr is the gradient, whether w is an exact optimum or not."""
+    """∇f(w; ΔC) = (1 − Δ)w + Δr, with r = ∇f(w; C), whether w is an exact optimum or not; so goes lockstep."""
     X, y = labelled()
     C = 0.3
     form = Objective(from_arrays(X), y, np.full(len(y), C), get_loss("logistic"), L2(), intercept="none")
     w = Newton(tol=tol).run(form).theta
     later = form.with_costs(np.full(len(y), delta * C))
     residual = form.at(w).gradient
-    assert_allclose(gradient_after(w, residual, delta), later.at(w).gradient, rtol=1e-9, atol=1e-12)
+    assert_allclose((1 - delta) * w + delta * residual, later.at(w).gradient, rtol=1e-9, atol=1e-12)
+    unit = form.with_costs(np.ones(len(y)))
+    lockstep = LockstepNewton([unit], [0], [1.0])
+    lockstep.restore([w])
+    before = lockstep.passes
+    (ratio,) = lockstep.set_strength(1 / (delta * C))
+    assert lockstep.passes == before
+    computed = np.linalg.norm(later.at(w).gradient) / np.linalg.norm(later.at().gradient)
+    assert_allclose(ratio, computed, rtol=1e-9)
     if tol < 1e-10:
         assert_allclose(np.linalg.norm(later.at(w).gradient), (delta - 1) * np.linalg.norm(w), rtol=1e-5)
 

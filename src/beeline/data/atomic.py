@@ -11,7 +11,7 @@ from pathlib import Path
 
 from beeline.exceptions import SourceError
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "sync_folder"]
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         # What is read meanwhile may fail too; such errors name another file.
         if isinstance(error, SourceError) or error.filename not in (None, str(temporary), str(target.parent)):
@@ -43,7 +43,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Bring to the disk which files a folder has."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -40,13 +40,9 @@ class Shard:
         """Their place among all rows."""
         return slice(self.start, self.stop)
 
-    # Products with one vector. Those of a Hessian come in dozens, and make the transposed matrix where it is worth it;
-    # a single transposed product takes it where it is there.
-
-    def transposed_product(self, u: Floats) -> Floats:
-        """Xᵀu."""
-        flipped = self._flipped if "_flipped" in self.__dict__ else None
-        return self.block.transposed(u) if flipped is None else flipped.scores(u)
+    # A Hessian's products with one vector come in dozens, and are worth the transposed matrix. A single Xᵀu is not, and
+    # must not take it just where it is there: several problems share a shard, and which of them comes first to make it
+    # is up to the threads. The two ways differ in the last bits.
 
     def curved_product(self, h: Floats, v: Floats, shift: float) -> tuple[Floats, float]:
         """As `Block.curved_product`."""

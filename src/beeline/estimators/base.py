@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -114,7 +115,6 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self
         """
         settings = Settings(
-            selecting=self._selecting(groups),
             intercept=self._intercept(),
             solver=self.solver,
             tol=self.tol,
@@ -122,6 +122,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             seed=self._seed(),
             **self._settings(),
         )
+        settings = replace(settings, selecting=self._selecting(groups))
         data, labels = self._training_data(X, y)
         fitted = fit(
             data,
@@ -140,6 +141,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         return self
 
     def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
+        searches = "auto" in (str(vars(self).get("C")), str(vars(self).get("alpha")))
+        if groups is not None and not searches:
+            raise ParameterError("groups have no meaning without a search; give C='auto', or leave them out")
         if self._searches_epsilon and "auto" not in (vars(self).get("C"), None):
             raise ParameterError("epsilon='auto' is searched for together with C; give C='auto' too")
         return Selecting(
@@ -147,6 +151,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             metric=self.scoring,
             groups=groups,
             search_epsilon=self._searches_epsilon,
+            max_passes=self.max_passes,
             on_point=self._told_point if self.verbose else None,
         )
 

@@ -62,8 +62,10 @@ def select_C(  # noqa: N802
     >>> selection.metric
     'accuracy'
     """
+    if not isinstance(loss, str | Loss):
+        raise ParameterError("the second argument of select_C is the loss; give labels as y=")
     selecting = {name: options.pop(name) for name in _names(Selecting) if name in options}
-    if unknown := set(options) - set(_names(Settings)):
+    if unknown := set(options) - set(_known()):
         raise ParameterError(f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}")
     settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), **options)
     rows = _dataset(data)
@@ -87,7 +89,7 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
 def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, Settings, Trained | None]:
     """The task and the settings with what was found, and where to begin."""
     best = selection.best
-    task = replace(task, C=best.C)
+    task = replace(task, C=best.C, strength=1.0)  # as the search had it, whatever alpha says
     if best.epsilon is not None:
         loss = get_loss(task.loss.name, epsilon=best.epsilon)
         task, settings = replace(task, loss=loss), replace(settings, loss=loss)

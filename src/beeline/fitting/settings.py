@@ -72,7 +72,7 @@ class Settings:
             value = getattr(self, name)
             if name in ("C", "alpha") and isinstance(value, str) and value == "auto":
                 continue
-            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+            if not (value is None and name == "alpha") and not (_is_number(value) and 0 < value < math.inf):
                 auto = ", or 'auto'" if name in ("C", "alpha") else ""
                 raise ParameterError(f"{name} must be positive and finite{auto}, not {value!r}")
         if (

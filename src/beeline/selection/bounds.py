@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from beeline._types import Floats
 from beeline.objective import Objective
 from beeline.solvers.planes import balances
 
-__all__ = ["gradient_after", "highest_C", "lowest_C", "null_C"]
+__all__ = ["highest_C", "lowest_C", "null_C"]
 
 # |dl/dz| of a loss whose slope at zero weights is not its steepest; (21) goes by the steepest.
 _STEEPEST = {"logistic": 1.0, "soft_hinge": 1.0}
@@ -73,12 +72,3 @@ def highest_C(lowest: float) -> float:  # noqa: N802
 def power_of_two_below(bound: float) -> float:
     """The largest power of two that is at most `bound`."""
     return 2.0 ** math.floor(math.log2(bound))
-
-
-def gradient_after(weights: Floats, residual: Floats, delta: float) -> Floats:
-    """∇f(w; ΔC) from w and the residual r = ∇f(w; C), without a pass over the data.
-
-    f(w; C) = ½‖w‖² + C·L(w), so that r = w + C·∇L and ∇f(w; ΔC) = w + Δ(r − w) = (1 − Δ)w + Δr; at an exact optimum
-    r = 0. Coordinates that are not regularized (a free intercept) count as zeros in `weights`.
-    """
-    return (1 - delta) * weights + delta * residual

@@ -24,6 +24,7 @@ from beeline.solvers.training import Task
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
 FORMAT, VERSION = "beeline-path", 1
+_SAMPLE = 1000  # rows, from the first to the last, that tell one data set from another
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +39,14 @@ class Checkpoint:
         A θ for each problem, at the last C.
     best
         Weights and intercepts at the best C: the mean of the folds'.
+    stop_tol
+        (24)'s ε, of all problems the smallest.
     """
 
     curve: list[PathPoint]
     thetas: list[Floats]
     best: tuple[Floats, Floats]
+    stop_tol: float
 
 
 def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict[str, Any]:
@@ -55,8 +59,9 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
     for fold in folds:
         state.update(np.packbits(fold.train).data)
         state.update(np.packbits(fold.test).data)
-    block = task.data.rows(0, min(1000, task.data.n_rows))
-    state.update(np.ascontiguousarray(block.squared_norms()).data)
+    n = task.data.n_rows
+    sample = task.data.gather(np.linspace(0, max(0, n - 1), min(_SAMPLE, n)).astype(np.int64))
+    state.update(np.ascontiguousarray(sample.squared_norms()).data)
     return {
         "rows": task.data.n_rows,
         "features": task.data.n_features,
@@ -72,7 +77,8 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
 
 def save_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, mark: dict[str, Any]) -> None:
     """Write where the search is."""
-    record = {"fingerprint": mark, "curve": [_to_json(point) for point in checkpoint.curve]}
+    curve = [_to_json(point) for point in checkpoint.curve]
+    record = {"fingerprint": mark, "stop_tol": checkpoint.stop_tol, "curve": curve}
     description = json.dumps(record, ensure_ascii=False, allow_nan=False)
     tensors: Tensors = {f"theta.{k:06d}": theta for k, theta in enumerate(checkpoint.thetas)}
     tensors |= {"best.weights": checkpoint.best[0], "best.intercepts": checkpoint.best[1]}
@@ -99,7 +105,7 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
     _check_mark(path, record["fingerprint"], mark)
     thetas = [tensors[name] for name in sorted(tensors) if name.startswith("theta.")]
     best = tensors["best.weights"], tensors["best.intercepts"]
-    return Checkpoint([_from_json(point) for point in record["curve"]], thetas, best)
+    return Checkpoint([_from_json(point) for point in record["curve"]], thetas, best, record["stop_tol"])
 
 
 def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict[str, Any]) -> None:

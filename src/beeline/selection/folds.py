@@ -65,7 +65,7 @@ def make_folds(
         if not 0 < how < 1:
             raise ParameterError(f"folds must be a whole number of folds or a part of the rows below 1, not {how}")
         return [_fold(_held_out(float(how), numbers, classes, groups, seed), numbers, classes)]
-    return _own_folds(how, numbers, groups, classes=classes)
+    return _own_folds(how, numbers, groups)
 
 
 def spread_evenly(numbers: Floats, n_folds: int, seed: int) -> Ints:
@@ -130,7 +130,7 @@ def _held_out(part: float, numbers: Floats, classes: bool, groups: AnyArray | No
     return mask
 
 
-def _own_folds(how: Any, numbers: Floats, groups: AnyArray | None, *, classes: bool) -> list[Fold]:  # noqa: ANN401
+def _own_folds(how: Any, numbers: Floats, groups: AnyArray | None) -> list[Fold]:  # noqa: ANN401
     n = len(numbers)
     if hasattr(how, "split") and not isinstance(how, str):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -61,7 +62,7 @@ class Selecting:
     all_the_way
         Go up to C_max even where the weights have settled.
     max_passes
-        For each C and fold, of a solver that counts them.
+        For each C and fold; folds in lockstep count their passes together.
     groups
         A group a row; rows of a group stay in one fold. None: the queries of the data, if it has any.
     search_epsilon
@@ -168,7 +169,6 @@ class _Search:
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
         self.best: tuple[Floats, Floats] | None = None
-        self.unsolved: dict[PathPoint, int] = {}
         self.stop_tol = selecting.tol
 
     def run(self) -> Selection:
@@ -177,7 +177,7 @@ class _Search:
         resume = self.selecting.resume
         self.saved = load_checkpoint(resume, self.mark) if resume is not None else None
         if self.saved is not None:
-            self.curve, self.best = list(self.saved.curve), self.saved.best
+            self.curve, self.best, self.stop_tol = list(self.saved.curve), self.saved.best, self.saved.stop_tol
         try:
             end = End.SETTLED
             for epsilon, task in tasks:
@@ -211,9 +211,7 @@ class _Search:
             runner.restore(self.saved.thetas)
         while True:
             self.stop_tol = min(runner.stop_tols)
-            before = runner.unsolved
             point = self._try(runner, lowest * self.selecting.delta ** len(done), epsilon)
-            self.unsolved[point] = runner.unsolved - before
             done.append(point)
             self._keep(point, runner)
             if self.selecting.on_point is not None and self.selecting.on_point(point):
@@ -230,14 +228,14 @@ class _Search:
 
     def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """All folds at one C."""
-        clock, passes = time.perf_counter(), runner.passes
+        clock, passes, unsolved = time.perf_counter(), runner.passes, runner.unsolved
         if not self.selecting.warm:
             runner.reset()
         ratio, settled = runner.go(C)
         judged = [self._judge(runner, k) for k in range(len(self.folds))]
         scores, weights = zip(*judged, strict=True)
         spent = time.perf_counter() - clock, runner.passes - passes
-        return PathPoint(C, scores, weights, *spent, ratio, epsilon, settled)
+        return PathPoint(C, scores, weights, *spent, ratio, epsilon, settled, runner.unsolved - unsolved)
 
     def _judge(self, runner: Runner, k: int) -> tuple[float, float]:
         """(the score of fold k's held-out rows, their total weight)."""
@@ -247,13 +245,16 @@ class _Search:
         return self.metric.measure(held), float(len(labels) if weights is None else weights.sum())
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
-        """Add to the curve, in memory and on disk; the weights of the best point are kept."""
-        self.curve.append(point)
-        if self.best is None or choose(tuple(self.curve), self.metric.greater_is_better, "best") is point:
+        """Add to the curve, in memory and on disk; the weights of the best point are kept.
+
+        The weights come first: Ctrl-C may come at any line, and a curve without weights to begin from is no result.
+        """
+        if self.best is None or choose((*self.curve, point), self.metric.greater_is_better, "best") is point:
             self.best = runner.mean_outputs()
+        self.curve.append(point)
         if self.selecting.resume is not None:
             thetas = [p.theta for p in runner.points]
-            save_checkpoint(self.selecting.resume, Checkpoint(self.curve, thetas, self.best), self.mark)
+            save_checkpoint(self.selecting.resume, Checkpoint(self.curve, thetas, self.best, self.stop_tol), self.mark)
 
     def _end(self, done: list[PathPoint], highest: float) -> End | None:
         """Why the path ends here; None where it goes on."""
@@ -268,10 +269,17 @@ class _Search:
         start = Trained(*self.best, [])
         direction, rule = self.metric.greater_is_better, self.selecting.rule
         found = Selection(tuple(self.curve), self.metric.name, direction, end, self.stop_tol, rule, start)
-        if unsolved := self.unsolved.get(found.best, 0):
+        if math.isnan(found.best_score):
+            k = int(np.isnan(found.best.fold_scores).argmax())
+            raise ParameterError(
+                f"the metric {self.metric.name!r} has no value for the rows that fold {k} holds out, at any C; take "
+                "other folds, or another metric"
+            )
+        if unsolved := found.best.unsolved:
+            trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
             warnings.warn(
-                f"{unsolved} of the trainings at the best C, {found.best_C:g}, reached their pass limit; raise "
-                f"max_passes (now {self.selecting.max_passes:g}), or scale the features",
+                f"the pass limit ended {trainings} at the best C, {found.best_C:g}; raise max_passes (now "
+                f"{self.selecting.max_passes:g}), or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -279,15 +287,18 @@ class _Search:
 
 
 def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> list[Fold]:
-    """The folds; rows of weight zero take no part in them."""
+    """The folds; rows of weight zero take no part in them, whoever made them."""
     classes, labels = task.n_classes is not None, np.asarray(task.labels, np.float64)
-    if task.sample_weight is not None:
-        present = task.sample_weight > 0
-        labels = np.where(present, labels, -1.0) if classes else labels
+    present = np.ones(len(labels), bool) if task.sample_weight is None else task.sample_weight > 0
+    if classes:
+        labels = np.where(present, labels, -1.0)
     folds = make_folds(how, labels, classes=classes, groups=groups, seed=seed)
+    folds = [Fold(fold.train & present, fold.test & present) for fold in folds]
     for k, fold in enumerate(folds):
         if not fold.test.any():
-            raise ParameterError(f"fold {k} holds no rows out; take fewer folds")
+            raise ParameterError(f"fold {k} holds no rows out that have a weight; take fewer or other folds")
+        if not fold.train.any():
+            raise ParameterError(f"fold {k} has no rows to train on that have a weight; take other folds")
         if classes and len(np.unique(labels[fold.train])) < 2:
             raise LabelError(f"the rows that fold {k} trains on have only one class; take other folds")
     return folds
@@ -297,7 +308,8 @@ def _epsilons(task: Task) -> Iterator[tuple[float, Task]]:
     """ε = i·max|y|/20 for i = 19 … 0 (W8), with the task for each."""
     if not hasattr(task.loss, "epsilon"):
         raise ParameterError(f"the loss {task.loss.name!r} has no epsilon to search for")
-    largest = float(np.abs(task.labels).max(initial=0.0))
+    targets = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
+    largest = float(np.abs(targets).max(initial=0.0))
     for i in range(_STEPS_OF_EPSILON - 1, -1, -1):
         epsilon = i * largest / _STEPS_OF_EPSILON
         yield epsilon, replace(task, loss=get_loss(task.loss.name, epsilon=epsilon))

@@ -46,7 +46,9 @@ class PathPoint:
         The left side of (24) over ‖∇f(0; C)‖, or the relative change of w for the hinge: of all folds the largest.
         NaN for the first C of a path.
     settled
-        Whether (24) holds here for every fold and class, each by its own ε.
+        Whether (24) holds here for every fold and class, each by its own ε, and no further step seemed worth it.
+    unsolved
+        How many trainings met their pass limit.
     """
 
     C: float
@@ -57,6 +59,7 @@ class PathPoint:
     stop_ratio: float
     epsilon: float | None = None
     settled: bool = False
+    unsolved: int = 0
 
     @cached_property
     def score(self) -> float:
@@ -92,8 +95,8 @@ class Selection:
         `best`: the smallest C with the best mean score (W6). `one_se`: the smallest C whose mean score is within one
         standard error of the best.
     start
-        Weights to begin the training on all rows from: the mean of the folds' at the best C. None after a resumed
-        search that has found no better C.
+        Weights to begin the training on all rows from: the mean of the folds' at the best C by the rule `best`.
+        None for a selection made by hand.
     cold
         The same C values from cold starts, where they were asked for.
     """
@@ -137,7 +140,11 @@ class Selection:
     def sentence(self) -> str:
         """What happened, in words."""
         values = "1 value" if len(self.curve) == 1 else f"{len(self.curve)} values"
-        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, the best of {values}; {self.end.value}"
+        place = "the best" if self.rule == "best" else "the smallest within one standard error of the best"
+        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, {place} of {values}; {self.end.value}"
+
+    def __repr__(self) -> str:
+        return f"Selection({self.sentence})"
 
     def with_rule(self, rule: Rule) -> Selection:
         """The same curve under another rule."""
@@ -176,7 +183,7 @@ def choose(curve: tuple[PathPoint, ...], greater_is_better: bool, rule: Rule) ->
     for point in curve:
         if merit(point) > merit(best):
             best = point
-    if rule == "best":
+    if rule == "best" or math.isnan(best.score):
         return best
     enough = merit(best) - best.standard_error
     return next(point for point in curve if point.epsilon == best.epsilon and merit(point) >= enough)

@@ -153,10 +153,9 @@ class _InLockstep(Runner):
     def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
         ratios = self.newton.set_strength(self.strength / C)
-        verdict = self._settled(ratios) if self.begun else (np.nan, False)
+        verdict = (max(ratios), not self.newton.unsolved) if self.begun else (np.nan, False)
         self.begun = True
-        self.newton.solve()
-        self.unsolved += len(self.newton.unsolved)
+        self.unsolved += self.newton.solve(self.stopping.max_passes)
         self.passes += self.newton.passes - before
         return verdict
 
@@ -218,7 +217,12 @@ class _SideBySide(Runner):
         if not self.by_gradient:
             ratios = [_change(*pair) for pair in zip(before, self._points, strict=True)]
         begun, self.begun = self.begun, True
-        return self._settled(ratios) if begun else (np.nan, False)
+        if not begun:
+            return np.nan, False
+        ratio, settled = self._settled(ratios)
+        # A gradient is that of the largest features; the certified gap sees all of them.
+        at_once = not self.by_gradient or all(result.iterations <= 1 for result in results)
+        return ratio, settled and at_once
 
     def _gradient_ratios(self, strength: float) -> list[float]:
         """(24): the gradient of the next objective where this one ended; one pass for each problem."""

@@ -15,9 +15,10 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.kernels import combine_columns, dot, dot_columns, factor_positive, solve_factored, split_columns
+from beeline.kernels import combine_columns, dot, dot_columns, split_columns
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.newton import Newton, search
+from beeline.solvers.lockstep_hessians import hessians_for
+from beeline.solvers.newton import search
 
 __all__ = ["Affine", "Lockstep", "LockstepNewton"]
 
@@ -108,7 +109,9 @@ class LockstepNewton:
     then most of the work, and a problem first goes on the way it went at the last strength, which takes only half a
     pass: with the scores of two points, those of all points on the line through them are known.
 
-    A problem ends by (28): ‖∂J‖ ≤ tol · share · ‖∂J(0)‖.
+    A problem ends by (28), ‖∂J‖ ≤ tol · share · ‖∂J(0)‖, but not while a Newton step promises to lower J by more than
+    tol of what has been gained over zero weights: where features have very different scales, the gradient is that of
+    the largest ones, and says nothing of the others.
 
     Parameters
     ----------
@@ -124,8 +127,6 @@ class LockstepNewton:
         How each problem sees the features.
     """
 
-    _MOST_ROUNDS = 100
-
     def __init__(
         self,
         objectives: Sequence[Objective],
@@ -140,7 +141,8 @@ class LockstepNewton:
         self.lockstep.fill_gradients(self.points, everyone)
         self.limits = [tol * share * _norm(p.loss_gradient) for p, share in zip(self.points, shares, strict=True)]
         self.at_zero = [_norm(p.loss_gradient) for p in self.points]
-        self.hessians = _make_hessians(self.lockstep, kinds)
+        self.tol, self.losses_at_zero = tol, [p.loss for p in self.points]
+        self.hessians = hessians_for(self.lockstep.first, kinds)
         self.before_last: list[Point] | None = None
         self.last: list[Point] | None = None
 
@@ -151,9 +153,12 @@ class LockstepNewton:
 
     def set_strength(self, strength: float) -> list[float]:
         """Go over to another strength, at the same points; returns (24)'s ratio ‖∂J(θ)‖/‖∂J(0)‖ of each problem."""
+        here = self.points
+        self.points = [point.with_strength(strength) for point in here]
         if self.hessians.looks_ahead:
-            self.before_last, self.last = self.last, self.points
-        self.points = [point.with_strength(strength) for point in self.points]
+            self.before_last, self.last = self.last, here
+            for point in here:
+                point.forget()  # only its scores are needed again
         return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.at_zero, strict=True)]
 
     def restore(self, thetas: Sequence[Floats]) -> None:
@@ -164,18 +169,20 @@ class LockstepNewton:
         self.points = [Point(p.objective, np.array(theta), z) for p, theta, z in triples]
         self.lockstep.fill_gradients(self.points, everyone)
 
-    def solve(self) -> None:
-        """Minimise, from where the points are."""
+    def solve(self, max_passes: float = 1000) -> int:
+        """Minimise, from where the points are; returns how many problems the pass limit has ended."""
+        most = self.passes + max_passes
         if self.before_last is not None:
             self._go_on(self.unsolved)
         active = self.unsolved
-        for _ in range(self._MOST_ROUNDS):
-            if not active:
-                return
+        while active:
+            if self.passes >= most:
+                return len(active)
             before = {k: self.points[k].gradient_norm for k in active}
             moved = self._round(active)
             self.hessians.judge({k: self.points[k].gradient_norm / before[k] for k in moved})
             active = [k for k in self.unsolved if k in moved]
+        return 0
 
     def _go_on(self, active: list[int]) -> None:
         """Move each problem along what the last change of the strength did to it."""
@@ -192,8 +199,12 @@ class LockstepNewton:
 
     @property
     def unsolved(self) -> list[int]:
-        """The problems that (28) does not hold for yet."""
-        return [k for k, p in enumerate(self.points) if p.gradient_norm > self.limits[k]]
+        """The problems that (28) does not hold for yet, or that a step promises much."""
+        return [k for k, p in enumerate(self.points) if p.gradient_norm > self.limits[k] or self._promising(k)]
+
+    def _promising(self, k: int) -> bool:
+        gained = self.losses_at_zero[k] - self.points[k].value
+        return self.hessians.promise(self.points[k], k) > self.tol * max(gained, 0.0)
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""
@@ -261,138 +272,6 @@ def _searched(line: Line) -> Point | None:
     slope = dot(line.point.gradient, line.direction)
     t = search(line, slope, flat=0.3) if slope < 0 else 0.0
     return line.move(t) if t else None
-
-
-class _Shared:
-    """One Hessian in Cholesky factors for all problems of a kind, kept for as long as it serves.
-
-    A step that leaves much of the gradient asks for a Hessian at the present points; if that was one already, for more
-    conjugate gradients with it; and where the problems of a kind are too different for that, for one each.
-    """
-
-    _GOOD = 0.2  # part of the gradient that a step may leave
-    _MANY = 8  # steps of conjugate gradients
-    looks_ahead = False
-
-    def __init__(self, kinds: Sequence[int]) -> None:
-        self.kinds = kinds
-        self.grams: dict[int, Floats] = {}
-        self.factors: dict[int, tuple[float, Floats]] = {}
-        self.stale: set[int] = set(kinds)
-        self.fresh: set[int] = set()
-        self.steps = self.took = 0
-
-    def prepare(self, points: list[Point], which: list[int]) -> None:
-        """Make the Hessians that are missing or no longer serve, and factor them for the strength."""
-        self.fresh = set()
-        for kind in {self.kinds[k] for k in which}:
-            members = [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
-            strength = members[0].objective.strength
-            if kind in self.stale:
-                self.grams[kind] = _mean_gram(members)
-                self.fresh.add(kind)
-                self.stale.discard(kind)
-                self.factors.pop(kind, None)
-            if self.factors.get(kind, (None,))[0] != strength:
-                self.factors[kind] = strength, _factor(self.grams[kind], members[0].objective)
-
-    def solve(self, r: Floats, which: list[int]) -> Floats:
-        """M⁻¹r, problem by problem."""
-        out = np.empty_like(r)
-        for column, k in enumerate(which):
-            x = r[:, column].copy()[None]
-            solve_factored(self.factors[self.kinds[k]][1][None], x)
-            out[:, column] = x[0]
-        return out
-
-    def judge(self, left: dict[int, float]) -> None:
-        """Look at what the step left of each gradient."""
-        worst = max(left.values(), default=0.0)
-        if worst <= self._GOOD:
-            return
-        slow = {self.kinds[k] for k, part in left.items() if part > self._GOOD}
-        if not slow <= self.fresh or len(set(self.kinds)) == len(self.kinds):
-            self.stale |= slow
-        elif self.steps < self._MANY:
-            self.steps += 1
-        else:
-            self.kinds = range(len(self.kinds))
-            self.stale = set(self.kinds)
-
-
-class _Diagonals:
-    """The identity, mixed with a diagonal of the Hessian once that is worth a pass (Hsia, Chiang & Lin 2018).
-
-    Problems of a kind share the diagonal, made from the mean of their curvatures.
-    """
-
-    _MANY = 10  # steps of conjugate gradients after which the diagonals are made anew
-    looks_ahead = True
-    steps = 250
-
-    def __init__(self, kinds: Sequence[int]) -> None:
-        self.kinds, self.took = kinds, 0
-        self.diagonals: dict[int, Floats] = {}
-
-    def prepare(self, points: list[Point], which: list[int]) -> None:
-        """Make the diagonals anew where the last directions took many steps."""
-        o = points[0].objective
-        modulus = o.strength * o.regularizer.l2
-        for kind in {self.kinds[k] for k in which} if self.took >= self._MANY else ():
-            self.diagonals[kind] = _mean_diagonal(
-                [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
-            )
-        none = np.zeros(o.size)
-        columns = [self.diagonals.get(self.kinds[k], none) for k in which]
-        self.inverse = (
-            1 / (modulus + 0.01 * np.column_stack(columns)) if self.diagonals else np.full((1, 1), 1 / modulus)
-        )
-
-    def solve(self, r: Floats, which: list[int]) -> Floats:
-        """M⁻¹r, problem by problem."""
-        return self.inverse * r
-
-    def judge(self, left: dict[int, float]) -> None:
-        """A direction is as good as its conjugate gradients: nothing to learn from the step."""
-
-
-def _make_hessians(lockstep: Lockstep, kinds: Sequence[int]) -> _Shared | _Diagonals:
-    kind = _Shared if Newton.takes_cholesky(lockstep.first) else _Diagonals
-    return kind(kinds)
-
-
-def _mean_curvatures(points: list[Point]) -> list[Floats]:
-    """The mean of the points' curvatures, shard by shard."""
-    return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*(p.curvatures for p in points), strict=True)]
-
-
-def _mean_gram(points: list[Point]) -> Floats:
-    """The Hessian of the losses, the lower triangle, from the mean of the points' curvatures; one pass."""
-    o = points[0].objective
-    gram = o.curved_gram(_mean_curvatures(points))
-    gram[np.diag_indices(o.n_regularized)] -= o.strength * o.regularizer.l2
-    return gram
-
-
-def _mean_diagonal(points: list[Point]) -> Floats:
-    """The diagonal of the same; one pass."""
-    o = points[0].objective
-    parts = o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, _mean_curvatures(points))
-    return o.join(*parts)
-
-
-def _factor(gram: Floats, objective: Objective) -> Floats:
-    """The Cholesky factor of the Hessian; where rounding keeps it from having one, that of one slightly larger."""
-    diagonal = np.diag_indices(len(gram))
-    penalty = np.zeros(len(gram))
-    penalty[: objective.n_regularized] = objective.strength * objective.regularizer.l2
-    more = 1e-14 * max(float(np.trace(gram)) / len(gram), objective.strength)
-    while True:
-        factor = gram.copy()
-        factor[diagonal] += penalty + more
-        if factor_positive(factor):
-            return factor
-        more *= 100
 
 
 def _norm(v: Floats) -> float:

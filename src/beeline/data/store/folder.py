@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from beeline.data.atomic import sync_folder
 from beeline.data.store.manifest import FORMAT, MANIFEST
 from beeline.exceptions import BeelineError, StoreError
 
@@ -83,14 +84,14 @@ class PartialFolder:
         if self.path is None:
             raise StoreError(f"{self.target}: there is nothing to put in place")
         with writing(self.target):
-            _sync_folder(self.path)
+            sync_folder(self.path)
             self._check_target()
             if self.target.exists():
                 _exchange(self.path, self.target)
             else:
                 self._rename()
                 self.path = None
-            _sync_folder(self.target.parent)
+            sync_folder(self.target.parent)
         self.discard()
         return self.target
 
@@ -147,17 +148,6 @@ def sync_file(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems cannot sync a folder
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def _exchange(new: Path, old: Path) -> None:
