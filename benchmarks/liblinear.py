@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import sys
 from collections.abc import Iterator
@@ -33,11 +32,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support import peers, sets
+from support.alike import share_alike
 from support.contest import TARGETS, Measure, Repeats, contest
 from support.problems import Problem
 
 from beeline.exceptions import ParameterError
-from beeline.kernels import set_num_threads
 
 TITLES = {"default": "to the peer's objective at its default tolerance", "distance": "to 1e-4 above the optimum"}
 
@@ -173,13 +172,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one run of each pair that takes more than half a second")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
     return parser.parse_args()
-
-
-def share_alike() -> None:
-    """Two threads for everybody, and no confusion between this file and the package of its name."""
-    os.environ |= {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
-    set_num_threads(2)
-    sys.path.remove(str(Path(__file__).resolve().parent))
 
 
 def main() -> int:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import sys
 import time
@@ -39,11 +38,11 @@ from pathlib import Path
 
 import numpy as np
 from support import sets
+from support.alike import share_alike
 from support.liblinear_search import FOLDS, Found, LiblinearSearch, their_folds
 from support.problems import Seconds, Stopwatch
 
 from beeline import LogisticRegression, select_C
-from beeline.kernels import set_num_threads
 from beeline.selection import Selection
 
 SETS = ("a9a", "w8a", "ijcnn1", "madelon", "20newsgroups", "covtype")
@@ -327,13 +326,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
     parser.add_argument("--plots", action="store_true", help="the warm-start paper's experiments instead")
     return parser.parse_args()
-
-
-def share_alike() -> None:
-    """Two threads for everybody, and no confusion between benchmarks/liblinear.py and the package of its name."""
-    os.environ |= {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
-    set_num_threads(2)
-    sys.path.remove(str(Path(__file__).resolve().parent))
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import sys
 from typing import get_args
 
 import numpy as np
+from outcomes import SHORT, done_well
 
 from beeline import Model, select_C
 from beeline import read as read_rows
@@ -17,13 +18,6 @@ from beeline.cli import select as command
 from beeline.selection.result import Rule
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-# A short path: fewer values of C than it takes the weights to settle.
-SHORT = ("--C-min", "0.0625", "--C-max", "8", "--folds", "3")
-
-
-def done_well(done):
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def curve(record):

@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-SHORT = ("--C-min", "0.0625", "--C-max", "8", "--folds", "3")
-
-
-def done_well(done):
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
-
-
-def one_line(done, code):
-    assert done.returncode == code, done.stderr
-    assert done.stdout == ""
-    assert done.stderr.startswith("beeline: error: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
+from outcomes import SHORT, done_well, one_line
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,9 @@ import subprocess
 import sys
 
 import pytest
+from outcomes import SHORT, done_well
 
 from beeline import Model
-
-SHORT = ("--C-min", "0.0625", "--C-max", "8", "--folds", "3")
-
-
-def done_well(done):
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def curve(record):

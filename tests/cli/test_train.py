@@ -10,6 +10,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from outcomes import done_well, one_line
 
 from beeline import LogisticRegression, Model
 from beeline import read as read_rows
@@ -53,11 +54,6 @@ def pets(tmp_path):
     rows = [f"{i % 3 * 2 + (i % 7) / 10},{'red' if i % 2 else 'blue'},{kinds[i % 3]}" for i in range(60)]
     path.write_text("\n".join(["size,color,kind", *rows]) + "\n")
     return path
-
-
-def done_well(done):
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def test_text_to_model(beeline, tmp_path, svm_rows):
@@ -209,14 +205,6 @@ def test_the_pass_limit_warns(quickly, tmp_path, svm_rows):
     assert done.stderr.startswith("beeline: warning: ")
     assert "above the optimum; raise" in done.stderr
     assert Model.load(tmp_path / "m").report.status == "limit"
-
-
-def one_line(done, code):
-    assert done.returncode == code, done.stderr
-    assert done.stdout == ""
-    assert done.stderr.startswith("beeline: error: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
 
 
 @pytest.mark.parametrize(

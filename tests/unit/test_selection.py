@@ -31,6 +31,7 @@ from beeline.exceptions import LabelError, ParameterError, SourceError
 from beeline.losses import ScalarLoss
 from beeline.selection import End, PathPoint, Selection
 from beeline.selection.folds import make_folds
+from beeline.selection.rescaling import Rescaling
 from beeline.selection.runners import _InLockstep, _SideBySide
 
 
@@ -108,7 +109,7 @@ def test_cold_starts_give_the_same_scores(cancer):
     assert passes[0] < passes[1]
 
 
-def test_one_vector_a_fold(cancer):
+def test_one_vector_a_fold():
     """Held-out rows never touch the weights that judge them: shuffled labels are not predicted."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 150))
@@ -168,7 +169,7 @@ def test_epsilon_is_searched_for_too(diabetes):
         LinearSVR(epsilon="auto").fit(X, y)
 
 
-class Pinball(ScalarLoss):
+class LogCosh(ScalarLoss):
     """A loss of one's own, with a curvature."""
 
     name = "own"
@@ -183,7 +184,7 @@ class Pinball(ScalarLoss):
 
 
 def test_a_loss_of_ones_own(diabetes):
-    selection = select_C(diabetes[0], Pinball(), diabetes[1], metric="mae")
+    selection = select_C(diabetes[0], LogCosh(), diabetes[1], metric="mae")
     assert selection.best_score < selection.curve[0].score
 
 
@@ -330,6 +331,19 @@ def test_scaling_is_learned_inside_folds(tmp_path):
                 z = model.decision_function(fold[test]) * np.where(y[test] == 1, 1, -1)
                 expected = np.mean(np.logaddexp(0, -z)) if loss == "logistic" else np.mean(z > 0)
                 assert_allclose(found.curve[0].fold_scores[k], expected, rtol=tolerance)
+
+
+def test_a_feature_that_is_scaled_already_is_scaled_inside_folds_too(tmp_path):
+    """What lies between 0 and 1 by itself is no indicator: without its largest rows a fold sees another range."""
+    rng = np.random.default_rng(2)
+    X = np.column_stack([np.linspace(0, 1, 90) ** 4, rng.normal(size=90)])
+    y = (X[:, 1] > 0).astype(int)
+    lines = ["a,b,kind,y", *(f"{a!r},{b!r},{'uv'[i % 2]},{y[i]}" for i, (a, b) in enumerate(X.tolist()))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    data = read(tmp_path / "t.csv", label="y", scale="minmax")
+    (scaling,) = [Rescaling.of(data).learned(np.arange(90) < 60)]
+    assert_allclose(1 / scaling.factor[0], X[59, 0])
+    assert_array_equal(scaling.factor[2:], 1.0)
 
 
 # Ended before its end

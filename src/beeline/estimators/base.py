@@ -122,7 +122,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             seed=self._seed(),
             **self._settings(),
         )
-        settings = replace(settings, selecting=self._selecting(groups))
+        settings = replace(settings, selecting=self._selecting(groups, searches=settings.searches))
         data, labels = self._training_data(X, y)
         fitted = fit(
             data,
@@ -140,11 +140,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self.n_iter_ = max(1, round(self.report_.passes))
         return self
 
-    def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
-        searches = "auto" in (str(vars(self).get("C")), str(vars(self).get("alpha")))
+    def _selecting(self, groups: Any, *, searches: bool) -> Selecting:  # noqa: ANN401
         if groups is not None and not searches:
             raise ParameterError("groups have no meaning without a search; give C='auto', or leave them out")
-        if self._searches_epsilon and "auto" not in (vars(self).get("C"), None):
+        if self._searches_epsilon and not searches:
             raise ParameterError("epsilon='auto' is searched for together with C; give C='auto' too")
         return Selecting(
             folds=5 if self.cv is None else self.cv,

@@ -91,8 +91,8 @@ def _why_this(selection: Selection) -> str:
 def _beyond(selection: Selection) -> str:
     if selection.end is End.SETTLED:
         return (
-            f": at three values of C in a row the stop ratio was at most {number(selection.stop_tol, 3)}, so larger "
-            "ones would give nearly the same model"
+            ": at three values of C in a row the weights of the last one were good enough as they were, so larger ones "
+            "would give nearly the same model"
         )
     return "; larger values were not tried"
 

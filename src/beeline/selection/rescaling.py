@@ -12,6 +12,7 @@ import numpy as np
 
 from beeline._types import AnyArray
 from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.recipe import Recipe
 from beeline.data.rescaled import RescaledDataset
 from beeline.data.scaling import Scaling, learned_scaling
 from beeline.data.statistics import FeatureStatistics
@@ -26,14 +27,14 @@ _MEMORY = 64 << 20
 class Rescaling:
     """How each fold scales the features of a data set that was scaled as a whole."""
 
-    def __init__(self, data: Dataset, scaling: Scaling) -> None:
-        self.data, self.scaling = data, scaling
+    def __init__(self, data: Dataset, recipe: Recipe) -> None:
+        self.data, self.recipe = data, recipe
 
     @classmethod
     def of(cls, data: Dataset) -> Rescaling | None:
         """What a data set's recipe has learned from its rows; None where it has not."""
-        scaling = data.recipe.scaling if data.recipe is not None else None
-        return cls(data, scaling) if scaling is not None and scaling.factor is not None else None
+        recipe = data.recipe
+        return cls(data, recipe) if recipe is not None and recipe.scaling.factor is not None else None
 
     def learned(self, train: AnyArray) -> Scaling:
         """The scaling that the training rows of a fold ask for; one pass."""
@@ -44,11 +45,7 @@ class Rescaling:
             start += block.n_rows
         statistics.grow(self.data.n_features)
         statistics.add_repeated(int(train.sum()) - statistics.count, 0.0)
-        assert self.scaling.factor is not None
-        left_alone = self.scaling.factor == 1.0
-        if self.scaling.shift is not None:
-            left_alone &= self.scaling.shift == 0.0
-        return learned_scaling(self.scaling.kind, statistics, left_alone)
+        return learned_scaling(self.recipe.scaling.kind, statistics, self.recipe.indicators)
 
     def affine(self, folds: Sequence[Fold], n_outputs: int) -> Affine:
         """What every fold's problems see of the features."""

@@ -102,9 +102,9 @@ class Runner(ABC):
     def restore(self, thetas: Sequence[Floats]) -> None:
         """Put every problem where it was; none of the costs of getting there count."""
 
+    @abstractmethod
     def reset(self) -> None:
         """Put every problem to zero."""
-        self.restore([np.zeros(o.size) for o in self.flat])
 
     def of_fold(self, k: int) -> slice:
         """The places of a fold's problems in `flat`."""
@@ -196,7 +196,7 @@ class _SideBySide(Runner):
         self.starts: list[Start | None] = [None for _ in self.flat]
         self.begun = False
         if self.by_gradient:
-            self.norms_at_zero = [_norm(point.loss_gradient) for point in self._points]
+            self.norms_at_zero = [point.gradient_norm for point in self._points]
 
     @property
     def points(self) -> list[Point]:
@@ -226,7 +226,7 @@ class _SideBySide(Runner):
 
     def _gradient_ratios(self, strength: float) -> list[float]:
         """(24): the gradient of the next objective where this one ended; one pass for each problem."""
-        norms = [_norm(point.with_strength(strength).gradient) for point in self._points]
+        norms = [point.with_strength(strength).gradient_norm for point in self._points]
         self.passes += len(norms)
         return [norm / zero if zero else 0.0 for norm, zero in zip(norms, self.norms_at_zero, strict=True)]
 

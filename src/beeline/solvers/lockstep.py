@@ -7,7 +7,6 @@ products with the data are taken together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -139,8 +138,8 @@ class LockstepNewton:
         self.points = [o.at() for o in objectives]
         everyone = list(range(len(objectives)))
         self.lockstep.fill_gradients(self.points, everyone)
-        self.limits = [tol * share * _norm(p.loss_gradient) for p, share in zip(self.points, shares, strict=True)]
-        self.at_zero = [_norm(p.loss_gradient) for p in self.points]
+        self.at_zero = [p.gradient_norm for p in self.points]
+        self.limits = [tol * share * norm for share, norm in zip(shares, self.at_zero, strict=True)]
         self.tol, self.losses_at_zero = tol, [p.loss for p in self.points]
         self.hessians = hessians_for(self.lockstep.first, kinds)
         self.before_last: list[Point] | None = None
@@ -272,10 +271,6 @@ def _searched(line: Line) -> Point | None:
     slope = dot(line.point.gradient, line.direction)
     t = search(line, slope, flat=0.3) if slope < 0 else 0.0
     return line.move(t) if t else None
-
-
-def _norm(v: Floats) -> float:
-    return math.sqrt(dot(v, v))
 
 
 def _columns(matrix: Floats) -> Floats:
