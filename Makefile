@@ -17,6 +17,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 4 ? n : 4 )))
 KERNELS := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLists.txt
+# An editable install finds new modules by itself, but not new packages.
+PACKAGES := $(wildcard src/beeline/*/__init__.py src/beeline/*/*/__init__.py)
 PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTHON_CODE := src tests benchmarks examples tools
 CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h fuzz/*.cpp)
@@ -31,7 +33,7 @@ $(VENV)/tools.stamp: tools/make_venv.sh
 	tools/make_venv.sh $(VENV)
 	touch $@
 
-$(VENV)/install.stamp: $(VENV)/tools.stamp pyproject.toml $(KERNELS)
+$(VENV)/install.stamp: $(VENV)/tools.stamp pyproject.toml $(KERNELS) $(PACKAGES)
 	@echo "Building and installing beeline in $(VENV) (a minute or two the first time) …"
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
@@ -82,7 +84,7 @@ $(ASAN)/tools.stamp: tools/make_venv.sh
 	tools/make_venv.sh $(ASAN)
 	touch $@
 
-$(ASAN)/install.stamp: $(ASAN)/tools.stamp pyproject.toml $(KERNELS) tools/extra.py
+$(ASAN)/install.stamp: $(ASAN)/tools.stamp pyproject.toml $(KERNELS) $(PACKAGES) tools/extra.py
 	$(ASAN)/bin/python -m pip -qq install --no-build-isolation --editable . \
 	  -Cbuild-dir=build/asan -Ccmake.build-type=Debug -Cinstall.strip=false -Ccmake.define.BEELINE_SANITIZE=ON
 	$(ASAN)/bin/python -m pip -qq install $$($(ASAN)/bin/python tools/extra.py test)

@@ -1,0 +1,175 @@
+"""J over a data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.data.dataset import Dataset
+from beeline.engines import Engine, Shard, Threads
+from beeline.exceptions import ParameterError
+from beeline.kernels import dot
+from beeline.losses import RowLoss, VectorLoss
+from beeline.objective.points import Point
+from beeline.regularizers import Regularizer
+
+__all__ = ["Intercept", "Objective"]
+
+Intercept = Literal["free", "regularized", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """J(θ) over a data set.
+
+    Parameters
+    ----------
+    data
+        The rows.
+    labels
+        y: −1 and +1, real numbers, or class numbers 0 … K−1, as the loss wants them; a matrix of K columns for a loss
+        of sets or vectors.
+    costs
+        c: one a row.
+    loss, regularizer, strength
+        l, Ω and what multiplies Ω.
+    intercept
+        `free`: b is not regularized; `regularized`: b counts in Ω like a weight; `none`: b = 0.
+    engine
+        Who sums over the rows.
+    n_outputs
+        K: how many scores a row has, 1 unless the loss is one of several.
+    """
+
+    data: Dataset
+    labels: Floats
+    costs: Floats
+    loss: RowLoss
+    regularizer: Regularizer
+    strength: float = 1.0
+    intercept: Intercept = "free"
+    engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
+    n_outputs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.intercept not in get_args(Intercept):
+            raise ParameterError(f"intercept must be one of {', '.join(get_args(Intercept))}, not {self.intercept!r}")
+        if not self.strength > 0:
+            raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
+        if (self.n_outputs > 1) != isinstance(self.loss, VectorLoss) or self.n_outputs < 1:
+            raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row")
+        if isinstance(self.loss, VectorLoss):
+            self.loss.check_outputs(self.n_outputs)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether θ ends with intercepts."""
+        return self.intercept != "none"
+
+    @property
+    def size(self) -> int:
+        """The length of θ."""
+        return (self.data.n_features + self.has_intercept) * self.n_outputs
+
+    @property
+    def n_regularized(self) -> int:
+        """How many coordinates of θ count in Ω: all, or all but the intercepts."""
+        return self.size - (self.intercept == "free") * self.n_outputs
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        """The runs of rows that the engine sums over."""
+        return self.engine.shards(self.data)
+
+    def spread(self, column: Floats) -> list[Floats]:
+        """A column's part for each shard."""
+        return [column[shard.rows] for shard in self.shards]
+
+    @cached_property
+    def shard_labels(self) -> list[Floats]:
+        """y, shard by shard."""
+        return self.spread(self.labels)
+
+    @cached_property
+    def shard_costs(self) -> list[Floats]:
+        """c, shard by shard."""
+        return self.spread(self.costs)
+
+    def split(self, theta: Floats) -> tuple[Floats, Floats]:
+        """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""
+        one_or_all = (self.n_outputs,) if self.n_outputs > 1 else ()
+        n = self.data.n_features * self.n_outputs
+        b = theta[n:] if self.has_intercept else np.zeros(self.n_outputs)
+        return theta[:n].reshape(self.data.n_features, *one_or_all), b.reshape(one_or_all)
+
+    def scores(self, theta: Floats) -> list[Floats]:
+        """z = Xw + b, shard by shard; one pass."""
+        w, b = self.split(theta)
+        return self.engine.map(lambda shard: shard.block.scores(w) + b, self.shards)
+
+    def with_labels(self, labels: Floats) -> Objective:
+        """The same objective for other labels; the shards and their costs are shared."""
+        return self._sharing(replace(self, labels=labels), "shards", "shard_costs")
+
+    def with_costs(self, costs: Floats) -> Objective:
+        """The same objective for other costs; the shards and their labels are shared."""
+        return self._sharing(replace(self, costs=costs), "shards", "shard_labels")
+
+    def with_strength(self, strength: float) -> Objective:
+        """The same objective with another strength of Ω; all else is shared."""
+        return self._sharing(replace(self, strength=strength), "shards", "shard_labels", "shard_costs")
+
+    def _sharing(self, other: Objective, *names: str) -> Objective:
+        for name in names:
+            other.__dict__[name] = getattr(self, name)
+        return other
+
+    def join(self, w: Floats, b: Floats | float) -> Floats:
+        """θ from (w, b)."""
+        return np.append(w, b) if self.has_intercept else w.ravel()
+
+    def flat(self, matrix: Floats) -> Floats:
+        """θ as a view of a matrix of K columns with the intercepts in the last row."""
+        return (matrix if self.has_intercept else matrix[:-1]).ravel()
+
+    def curved_gram(self, curvatures: list[Floats]) -> Floats:
+        """The Hessian of one output whose scores have these curvatures, the lower triangle."""
+        d, m = self.data.n_features, self.data.n_features + self.has_intercept
+        hessian = np.zeros((m, m))
+        (hessian[:d, :d],) = self.engine.sum(lambda shard, h: (shard.block.gram(h),), self.shards, curvatures)
+        if self.has_intercept:
+            parts = self.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), self.shards, curvatures)
+            hessian[d, :d], hessian[d, d] = parts
+        hessian[np.diag_indices(m - (self.intercept == "free"))] += self.strength * self.regularizer.l2
+        return hessian
+
+    def dual_value(self, point: Point) -> float:
+        """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
+
+        D(a) = −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i). The point may be one under a rounded loss, whose gradient already holds Xᵀa:
+        no pass is needed. A free intercept must be the best one, so that Σ a_i = 0.
+        """
+        n, modulus = self.n_regularized, self.strength * self.regularizer.l2
+        product = point.gradient[:n] - modulus * point.theta[:n]  # −Xᵀa
+        (conjugate,) = self.engine.sum(
+            lambda _, u, y, c: (self.loss.dual_cost(u, y, c, -1.0),),
+            self.shards,
+            point.slopes,
+            self.shard_labels,
+            self.shard_costs,
+        )
+        return -dot(product, product) / (2 * modulus) - float(conjugate)
+
+    def at(self, theta: Floats | None = None) -> Point:
+        """The point θ (None: zero, which costs no pass)."""
+        if theta is None:
+            shape = (self.n_outputs,) if self.n_outputs > 1 else ()
+            return Point(self, np.zeros(self.size), [np.zeros((s.stop - s.start, *shape)) for s in self.shards])
+        theta = np.array(theta, dtype=np.float64)
+        if theta.shape != (self.size,):
+            raise ParameterError(f"a start must have {self.size} coordinates, not shape {theta.shape}")
+        return Point(self, theta, self.scores(theta))
