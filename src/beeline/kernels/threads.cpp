@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -29,6 +30,16 @@ int default_threads() {
 
 std::atomic<int> chosen_threads{0};
 
+constexpr int kLookOut = 50;  // microseconds
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
 struct Job {
   Job(std::size_t n, const std::function<void(std::size_t)>& f, int helpers) : n_tasks(n), task(f), seats(helpers) {}
 
@@ -36,7 +47,7 @@ struct Job {
   const std::function<void(std::size_t)>& task;
   int seats;  // how many pool threads may still join (guarded by the pool's mutex)
   std::atomic<std::size_t> next{0};
-  int working = 0;  // pool threads inside work() (guarded by the pool's mutex)
+  std::atomic<int> working{0};  // pool threads inside work() (changed under the pool's mutex)
   std::exception_ptr error;
   std::mutex error_mutex;
 
@@ -53,6 +64,15 @@ struct Job {
   }
 };
 
+// Waits a little for something that is about to happen, which is faster than to sleep and be woken: kernels follow each
+// other within microseconds.
+template <class Happened>
+void look_out(Happened happened) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(kLookOut);
+  while (!happened() && std::chrono::steady_clock::now() < end)
+    for (int i = 0; i < 8; ++i) relax();
+}
+
 class Pool {
  public:
   void run(Job& job) {
@@ -60,9 +80,11 @@ class Pool {
       std::lock_guard<std::mutex> lock(mutex_);
       grow(job.seats);
       jobs_.push_back(&job);
+      posted_.fetch_add(1);
     }
     wake_.notify_all();
     job.work();
+    look_out([&] { return job.working.load() == 0; });
     std::unique_lock<std::mutex> lock(mutex_);
     jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
     done_.wait(lock, [&] { return job.working == 0; });
@@ -87,7 +109,13 @@ class Pool {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
       Job* job = nullptr;
-      wake_.wait(lock, [&] { return (job = next_job()) != nullptr; });
+      if (!(job = next_job())) {
+        const unsigned seen = posted_.load();
+        lock.unlock();
+        look_out([&] { return posted_.load() != seen; });
+        lock.lock();
+        wake_.wait(lock, [&] { return (job = next_job()) != nullptr; });
+      }
       --job->seats;
       ++job->working;
       lock.unlock();
@@ -101,6 +129,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::deque<Job*> jobs_;
+  std::atomic<unsigned> posted_{0};
   int n_workers_ = 0;
 };
 
