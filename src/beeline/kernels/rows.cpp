@@ -55,7 +55,7 @@ template <class Rows, class Add>
 double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry, double* out, int threads, Add add) {
   std::fill(out, out + size, 0.0);
   if (size == 0) return 0;
-  const std::size_t affordable = std::min(rows.work() * per_entry / (16 * size) + 1, (std::size_t{8} << 20) / size + 1);
+  const std::size_t affordable = std::min(rows.work() * per_entry / (4 * size) + 1, (std::size_t{8} << 20) / size + 1);
   const Parts parts = cut(rows, per_entry, std::min<std::size_t>(16, affordable));
   const std::size_t stride = (size + 15) / 8 * 8;
   const std::unique_ptr<double[]> sums(parts.count > 1 ? new double[(parts.count - 1) * stride + 8] : nullptr);
