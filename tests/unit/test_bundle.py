@@ -6,8 +6,16 @@ from scipy.optimize import linprog, minimize
 
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ParameterError
-from beeline.kernels import kink_times
-from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, ScalarLoss, Softmax, VectorLoss
+from beeline.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    Quantile,
+    ScalarLoss,
+    Softmax,
+    VectorLoss,
+)
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import choose_solver
@@ -38,25 +46,72 @@ def problem(loss, regularizer=None, *, n=200, d=8, intercept="free", seed=0, str
     )
 
 
+class OwnHinge(ScalarLoss):
+    """The hinge without a compiled form."""
+
+    name, labels, smooth, piecewise_linear = "own_hinge", "binary", False, True
+
+    def value_and_grad(self, z, y):
+        return Hinge().value_and_grad(z, y)
+
+    def kinks(self, y):
+        return Hinge().kinks(y)
+
+
 class TestKinks:
-    def test_against_numpy(self):
+    @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2), OwnHinge()])
+    @pytest.mark.parametrize("alike", [False, True])
+    def test_buckets_against_numpy(self, loss, alike):
         random = np.random.default_rng(0)
-        z, dz, at = random.normal(size=(3, 40_000))
+        z, dz = random.normal(size=(2, 40_000))
+        y = np.sign(random.normal(size=40_000))
+        c = np.full(1, 0.7) if alike else random.random(40_000)
         dz[::7] = 0
-        times, rows = kink_times(z, dz, at, -0.5, 0.75)
-        with np.errstate(divide="ignore"):
-            all_times = (at - z) / dz
-        expected = np.nonzero((all_times > -0.5) & (all_times < 0.75))[0]
-        np.testing.assert_array_equal(rows, expected)
-        np.testing.assert_array_equal(times, all_times[expected])
+        slope, jumps, bends = loss.bends(z, dz, y, c, (-0.5, 0.75), 50)
+        costs = np.broadcast_to(c, z.shape)
+        assert slope == pytest.approx(loss.along(z, dz, 0.75, y, costs.copy())[1])
+        seen = np.zeros(50)
+        for (scores, jump), found in zip(loss.kinks(y), bends, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                times = (scores - z) / dz
+            sizes = jump * costs * np.abs(dz)
+            for k in range(50):
+                inside = np.floor((times + 0.5) / 1.25 * 50) == k
+                np.testing.assert_allclose(found.of(k)[0], times[inside])
+                np.testing.assert_allclose(found.of(k)[1], sizes[inside])
+                seen[k] += sizes[inside].sum()
+        np.testing.assert_allclose(jumps, seen)
 
     def test_a_row_that_stays_at_its_kink_is_not_passed(self):
-        times, _ = kink_times(np.ones(3), np.zeros(3), np.ones(3), -1.0, 1.0)
-        assert not len(times)
+        _, jumps, (found,) = Hinge().bends(np.ones(3), np.zeros(3), np.ones(3), np.ones(3), (-1.0, 1.0), 4)
+        assert not jumps.any()
+        assert not found.marks.any()
+
+    @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2), LeastSquares(), OwnHinge()])
+    def test_a_stretch_gives_lines_below_the_losses(self, loss):
+        random = np.random.default_rng(0)
+        z, dz = random.normal(size=(2, 3000))
+        dz[:10] = 0
+        y, c = np.sign(random.normal(size=3000)), random.random(3000)
+        slopes, moved = dz.copy(), z.copy()
+        value, offset = loss.stretch(moved, slopes, (-0.1, 0.2, 0.4), y, c)
+        np.testing.assert_allclose(moved, z + 0.2 * dz)
+        assert value == pytest.approx(loss.sum(moved, y, c))
+        for scale in (0.0, 0.1, 1.0, 10.0):
+            for place in (-0.1, 0.0, 0.2, 0.4, 1.0):
+                there = z + place * dz + scale * random.normal(size=3000)
+                assert offset + slopes @ there <= loss.sum(there, y, c) * (1 + 1e-12)
+        if loss.piecewise_linear and len(loss.kinks(y)) == 1:  # the mean of the tangents on the way
+            steps = np.linspace(-0.1, 0.4, 2002)
+            steps = 0.5 * (steps[1:] + steps[:-1])
+            mean = np.mean([c * loss.value_and_grad(z + t * dz, y)[1] for t in steps], axis=0)
+            np.testing.assert_allclose(slopes, mean, atol=1e-3)
 
     def test_lengths_must_agree(self):
-        with pytest.raises(ValueError, match="one kink"):
-            kink_times(np.ones(3), np.ones(2), np.ones(3), 0.0, 1.0)
+        with pytest.raises(ValueError, match="one number a row"):
+            Hinge().bends(np.ones(3), np.ones(2), np.ones(3), np.ones(3), (0.0, 1.0), 4)
+        with pytest.raises(ValueError, match="one cost a row"):
+            Hinge().stretch(np.ones(3), np.ones(3), (0.0, 0.1, 0.2), np.ones(3), np.ones(2))
 
 
 class TestLineSearch:

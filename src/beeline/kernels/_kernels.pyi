@@ -1,4 +1,4 @@
-from numpy import float64, int32, int64
+from numpy import float64, int32, int64, uint8
 from numpy.typing import NDArray
 
 from beeline._types import AnyArray, Floats, Ints
@@ -34,9 +34,28 @@ def loss_sum(
     curvatures: NDArray[float64] | None,
     threads: int = 0,
 ) -> float: ...
-def kink_times(
-    z: NDArray[float64], dz: NDArray[float64], kinks: NDArray[float64], low: float, high: float
-) -> tuple[NDArray[float64], NDArray[int64]]: ...
+def kink_buckets(
+    name: str,
+    parameters: tuple[float, float],
+    z: NDArray[float64],
+    dz: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    kinks: NDArray[float64],
+    between: tuple[float, float],
+    sums: NDArray[float64],
+    marks: NDArray[uint8],
+) -> float: ...
+def loss_stretch(
+    name: str,
+    parameters: tuple[float, float],
+    z: NDArray[float64],
+    dz: NDArray[float64],
+    t: tuple[float, float, float],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
 def loss_along(
     name: str,
     parameters: tuple[float, float],

@@ -10,11 +10,13 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "loss_loops.h"
 #include "simd.h"
 #include "threads.h"
 #include "vector_losses.h"
@@ -54,17 +56,13 @@ void check_labels(const Scores& z, const Vector& y) {
     if (!(y.data()[i] >= 0 && y.data()[i] < k)) throw std::invalid_argument("a label is no class number");
 }
 
-struct Pair {
-  double value = 0, slope = 0;
-  Pair operator+(const Pair& other) const { return {value + other.value, slope + other.slope}; }
-};
-
 // Σ c_i l(z_i, y_i); fills c_i·slope_i and c_i·curvature_i where asked.
 double scalar_sum(const std::string& name, const Parameters& parameters, const Scores& z, const double* ys,
                   const double* cs, double* slope, double* curvature, int threads) {
   const double* zs = z.data();
   return with_loss(name, parameters, [&](auto loss) {
     return sum_parts<double>(z.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
+      if (!slope && !curvature) return values_part(loss, zs + begin, ys + begin, cs + begin, end - begin);
       double sum = 0;
       for (std::size_t i = begin; i < end; ++i) {
         const Derivatives d = loss.at(zs[i], ys[i]);
@@ -117,13 +115,7 @@ Pair scalar_along(const std::string& name, const Parameters& parameters, const S
   const double* zs = z.data();
   return with_loss(name, parameters, [&](auto loss) {
     return sum_parts<Pair>(z.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
-      Pair sum;
-      for (std::size_t i = begin; i < end; ++i) {
-        const Derivatives d = loss.at(zs[i] + t * ds[i], ys[i]);
-        sum.value += cs[i] * d.value;
-        sum.slope += cs[i] * d.slope * ds[i];
-      }
-      return sum;
+      return along_part(loss, zs + begin, ds + begin, t, ys + begin, cs + begin, end - begin);
     });
   });
 }
@@ -152,6 +144,22 @@ std::pair<double, double> loss_along(const std::string& name, const Parameters& 
   nb::gil_scoped_release release;
   const Pair total = z.ndim() > 1 ? vector_along(name, z, dz.data(), t, y.data(), c.data(), threads)
                                   : scalar_along(name, parameters, z, dz.data(), t, y.data(), c.data(), threads);
+  return {total.value, total.slope};
+}
+
+std::pair<double, double> loss_stretch(const std::string& name, const Parameters& parameters, Output z, Output dz,
+                                       std::array<double, 3> t, Vector y, Vector c, int threads) {
+  const std::size_t n = z.size();
+  if (dz.size() != n || y.size() != n) throw std::invalid_argument("there must be one number a row");
+  const Costs costs(c.data(), c.size(), n);
+  nb::gil_scoped_release release;
+  const Pair total = with_loss(name, parameters, [&](auto loss) {
+    return sum_parts<Pair>(n, 1, threads, [&](std::size_t begin, std::size_t end) {
+      return sum_runs(begin, end, [&](std::size_t i, std::size_t stop) {
+        return stretch_part(loss, z.data() + i, dz.data() + i, t, y.data() + i, costs.from(i), stop - i);
+      });
+    });
+  });
   return {total.value, total.slope};
 }
 
@@ -198,6 +206,8 @@ double conjugate_sum(const std::string& name, const Parameters& parameters, Scor
 void bind_losses(nb::module_& m) {
   m.def("loss_sum", &loss_sum, "name"_a, "parameters"_a, "z"_a, "y"_a, "c"_a, "slopes"_a.none().noconvert(),
         "curvatures"_a.none().noconvert(), "threads"_a = 0);
+  m.def("loss_stretch", &loss_stretch, "name"_a, "parameters"_a, "z"_a.noconvert(), "dz"_a.noconvert(), "t"_a, "y"_a,
+        "c"_a, "threads"_a = 0);
   m.def("loss_along", &loss_along, "name"_a, "parameters"_a, "z"_a, "dz"_a, "t"_a, "y"_a, "c"_a, "threads"_a = 0);
   m.def("conjugate_sum", &conjugate_sum, "name"_a, "parameters"_a, "a"_a, "scale"_a, "y"_a, "c"_a, "threads"_a = 0);
 }

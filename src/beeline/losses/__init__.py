@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.base import Bends, Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.margin import (
@@ -45,6 +45,7 @@ from beeline.losses.regression import (
 __all__ = [
     "LOSSES",
     "Absolute",
+    "Bends",
     "CrammerSinger",
     "CrossEntropy",
     "EpsilonInsensitive",

@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError
-from beeline.kernels import conjugate_sum, loss_along, loss_sum
+from beeline.kernels import conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
 
-__all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss"]
+__all__ = ["Bends", "Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss"]
 
 Labels = Literal["binary", "real", "none", "classes", "sets", "vectors"]
 LossLink = Literal["none", "logistic", "softmax", "exp"]
@@ -210,6 +211,25 @@ class RowLoss(Loss):
         return float(np.sum(c * values)), float(np.sum(_times(c, slopes) * dz))
 
 
+@dataclass(frozen=True)
+class Bends:
+    """The buckets in which rows pass a kink along a line, counted from 1, and what is needed for the times."""
+
+    z: Floats
+    dz: Floats
+    c: Floats
+    kinks: Floats
+    jump: float
+    marks: AnyArray
+
+    def of(self, bucket: int) -> tuple[Floats, Floats]:
+        """(the times in a bucket, counted from 0, by how much the derivative grows at each)."""
+        rows = np.flatnonzero(self.marks == bucket + 1)
+        dz = self.dz[rows]
+        times: Floats = (self.kinks[rows] - self.z[rows]) / dz
+        return times, self.jump * (self.c if len(self.c) == 1 else self.c[rows]) * np.abs(dz)
+
+
 class ScalarLoss(RowLoss):
     """A loss of one score and one label a row; its `curvature` is d²l/dz²."""
 
@@ -220,6 +240,53 @@ class ScalarLoss(RowLoss):
         row i passes its kink at t = (scores_i − z_i)/dz_i, where the sum's derivative by t grows by c_i·jump·|dz_i|.
         """
         raise AttributeError(f"{type(self).__name__} is not said to be piecewise linear")
+
+    def bends(
+        self, z: Floats, dz: Floats, y: Floats, c: Floats, between: tuple[float, float], buckets: int
+    ) -> tuple[float, Floats, list[Bends]]:
+        """How Σ c_i l(z_i + t·dz_i, y_i) bends between two times, in so many equal buckets, at most 254.
+
+        c may be one number for all rows.
+
+        Returns
+        -------
+        The derivative by t at the end, by how much it grows in each bucket, and where the rows pass their kinks: one
+        `Bends` for every kink of a row.
+        """
+        slope, jumps, found = 0.0, np.zeros(buckets), []
+        for k, (scores, jump) in enumerate(self.kinks(y)):
+            sums, marks = np.empty(buckets), np.empty(len(z), dtype=np.uint8)
+            name = self.compiled if self.compiled and k == 0 else ""
+            slope += kink_buckets(name, self.parameters, z, dz, y, c, scores, between, sums, marks)
+            jumps += jump * sums
+            found.append(Bends(z, dz, c, scores, jump, marks))
+        return slope if self.compiled else self.along(z, dz, between[1], y, c)[1], jumps, found
+
+    def stretch(
+        self, z: Floats, dz: Floats, times: tuple[float, float, float], y: Floats, c: Floats
+    ) -> tuple[float, float]:
+        """A step along a line, and a plane below the losses that suits a stretch of it.
+
+        `times` are (where the stretch begins, t, where it ends). The plane is made of one line a row, which lies below
+        c_i·l: a mean of the tangents at both ends, so that its slope is that of the chord between them. For a kink on
+        the way that is the mean of all tangents there are on the stretch.
+
+        z becomes z + t·dz, and dz the slopes of the lines: new memory would cost as much time as the step itself. c may
+        be one number for all rows.
+
+        Returns
+        -------
+        Σ c_i l at z + t·dz, and the sum of what the lines are at zero.
+        """
+        if self.compiled:
+            return loss_stretch(self.compiled, self.parameters, z, dz, times, y, c)
+        left, moved, right = (z + t * dz for t in times)
+        (low, falls), (high, rises) = self.value_and_grad(left, y), self.value_and_grad(right, y)
+        room = (rises - falls) * (right - left)
+        share = np.divide(high - low - falls * (right - left), room, out=np.zeros_like(z), where=room > 0).clip(0, 1)
+        offsets = (1 - share) * (low - falls * left) + share * (high - rises * right)
+        z[:], dz[:] = moved, c * (falls + share * (rises - falls))
+        return float(np.sum(c * self.value_and_grad(moved, y)[0])), float(np.sum(c * offsets))
 
 
 class VectorLoss(RowLoss):

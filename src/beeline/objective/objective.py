@@ -99,6 +99,11 @@ class Objective:
         """c, shard by shard."""
         return self.spread(self.costs)
 
+    @cached_property
+    def shard_rates(self) -> list[Floats]:
+        """The costs, shard by shard; a single number where they are all the same."""
+        return [c[:1] if len(c) and c.min() == c.max() else c for c in self.shard_costs]
+
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
         """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""
         one_or_all = (self.n_outputs,) if self.n_outputs > 1 else ()
@@ -109,6 +114,8 @@ class Objective:
     def scores(self, theta: Floats) -> list[Floats]:
         """z = Xw + b, shard by shard; one pass."""
         w, b = self.split(theta)
+        if not self.has_intercept:
+            return self.engine.map(lambda shard: shard.block.scores(w), self.shards)
         return self.engine.map(lambda shard: shard.block.scores(w) + b, self.shards)
 
     def with_labels(self, labels: Floats) -> Objective:
@@ -127,6 +134,12 @@ class Objective:
         for name in names:
             other.__dict__[name] = getattr(self, name)
         return other
+
+    def weighted(self, slopes: list[Floats]) -> Floats:
+        """Σ u_i x_i of one output, with Σ u_i for an intercept; one pass."""
+        if not self.has_intercept:
+            return np.asarray(*self.engine.sum(lambda s, u: (s.block.transposed(u),), self.shards, slopes))
+        return self.join(*self.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), self.shards, slopes))
 
     def join(self, w: Floats, b: Floats | float) -> Floats:
         """θ from (w, b)."""

@@ -12,7 +12,7 @@ from beeline._types import Floats
 from beeline.engines import Shard
 from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
-from beeline.losses import VectorLoss
+from beeline.losses import ScalarLoss, VectorLoss
 from beeline.objective.intercepts import best_intercepts
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Point:
         o = self.objective
         if o.n_outputs > 1:
             return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
-        return o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), o.shards, self.slopes))
+        return o.weighted(self.slopes)
 
     @cached_property
     def gradient(self) -> Floats:
@@ -250,9 +250,11 @@ class Line:
         return omega.value(moved), dot(omega.gradient(moved), direction)
 
     @property
-    def curvature(self) -> float:
-        """The second derivative of strength·Ω by t."""
-        return self.point.objective.strength * self.point.objective.regularizer.l2 * self._products[2]
+    def parabola(self) -> tuple[float, float]:
+        """The first derivative at t = 0 and the second one of the L2 part of strength·Ω, which is a parabola."""
+        o = self.point.objective
+        _, linear, square = self._products
+        return o.strength * o.regularizer.l2 * linear, o.strength * o.regularizer.l2 * square
 
     @cached_property
     def _products(self) -> tuple[float, float, float]:
@@ -287,6 +289,27 @@ class Line:
                 break
             t = left[0] + min(max(meet, 0.05 * width), 0.95 * width)
         return best[1]
+
+    def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, list[Floats]]:
+        """The point at t, and a plane below the loss of one score a row that suits the line between begin and end.
+
+        The plane is given by its value where all scores are zero, and its slope along each of them, shard by shard. No
+        pass over the data. The line and the point that it begins at are used up: their memory holds the results.
+        """
+        o, point = self.point.objective, self.point
+        loss = o.loss
+        assert isinstance(loss, ScalarLoss)
+        value, offset = o.engine.sum(
+            lambda _, z, dz, y, c: loss.stretch(z, dz, (begin, t, end), y, c),
+            o.shards,
+            point.z,
+            self.dz,
+            o.shard_labels,
+            o.shard_rates,
+        )
+        moved = Point(o, point.theta + t * self.direction, point.z)
+        moved.__dict__["loss"] = float(value)
+        return moved, float(offset), self.dz
 
     def move(self, t: float) -> Point:
         """The point at t; no pass over the data."""

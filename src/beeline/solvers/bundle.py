@@ -14,8 +14,8 @@ from beeline.objective import Line, Objective, Point
 from beeline.solvers.base import Solver, Step, size_without_model
 from beeline.solvers.bundle_lp import LinearModel
 from beeline.solvers.bundle_models import Minimum, Model, Penalty, QuadraticModel, SinglePlane
-from beeline.solvers.line_search import least
-from beeline.solvers.planes import Planes, balances, settled, tangent
+from beeline.solvers.line_search import has_kinks, least
+from beeline.solvers.planes import Plane, Planes, balances, settled, tangent
 
 __all__ = ["Bundle"]
 
@@ -41,7 +41,9 @@ class Bundle(Solver):
     - `bmrm` (algorithm 1): at the model's minimum w_t. J there goes up and down.
     - `ocas` (Franc & Sonnenburg 2009): the best point so far moves towards w_t as far as J falls, exactly so for a
       piecewise linear loss, and the plane is taken near it, a tenth of the way on to w_t, but, unlike there, no farther
-      than four times the step. J never rises, and there are far fewer steps.
+      than four times the step. J never rises, and there are far fewer steps. Also unlike there, a plane of a piecewise
+      linear loss is a mean of the tangents on a stretch of the line around that point, row by row: where there are more
+      features than rows, most rows end up at their kinks, and planes that take these by parts say much more.
     - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
 
     The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
@@ -120,13 +122,15 @@ class Bundle(Solver):
             final = run.note(best.value, minimum.bound)
             yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
             passes += 1
-            if self.variant == "ocas":
+            if self.variant != "ocas":
+                plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
+                best = min(best, near, key=lambda point: point.value)
+            elif has_kinks(objective) and objective.intercept != "free":
+                best, plane = _stride(best, minimum, run, penalty)
+            else:
                 best, near = _advance(best, minimum, run, bounded=penalty.bounded)
                 plane, near = tangent(near, run.accuracy)
-            else:
-                plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
-            if near.value < best.value:
-                best = near
+                best = min(best, near, key=lambda point: point.value)
 
     def _penalty(self, objective: Objective) -> Penalty:
         omega, strength = objective.regularizer, objective.strength
@@ -177,6 +181,35 @@ def _theta(best: Point, minimum: Minimum) -> Floats:
     return theta
 
 
+def _stride(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane]:
+    """(the best point on the line from here to the model's minimum, a plane); two passes.
+
+    At a point of a line on which J rises, a tangent lies above J⁻ at the model's minimum, and so does any mean of such
+    tangents. One row by row says more than one tangent: rows near their kinks come in by parts, as they do in the
+    optimum. The stretch also reaches back a little, where J still falls, unless the plane would cut nothing off.
+    """
+    direction = _theta(best, minimum) - best.theta
+    line = best.line(direction)
+    t = least(line, 1.0 if penalty.bounded else np.inf, run.step, run.accuracy)
+    run.step = min(1.0, 2 * t) or 0.5 * run.step
+    ahead = _ahead(t)
+    best, plane = _stretched(line, t, t - ahead, t + 3 * ahead)
+    cut = plane.at(minimum.weights) + penalty.value(minimum.weights)
+    if cut < minimum.bound + 0.5 * (best.value - minimum.bound):
+        best, plane = _stretched(best.line(direction), 0.0, 0.0, 2 * ahead)
+    return best, plane
+
+
+def _stretched(line: Line, t: float, begin: float, end: float) -> tuple[Point, Plane]:
+    best, offset, slopes = line.stretch(t, begin, end)
+    return best, Plane(line.point.objective.weighted(slopes), offset)
+
+
+def _ahead(t: float) -> float:
+    """How far beyond the best point planes are taken. One too near says nothing new once rounding is in its way."""
+    return min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t)
+
+
 def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) -> tuple[Point, Point]:
     """(the best point on the line from here to the model's minimum, the point where a plane is to be taken); one pass.
 
@@ -187,9 +220,8 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
         line = _leaning(line, run.accuracy)
     t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
     run.step = min(1.0, 2 * t) or 0.5 * run.step
-    # A point that is nearly the best one says nothing new once rounding is in its way.
-    ahead = min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t)
-    # Nor does one where an exponential is beyond all numbers; a programme could not even hold its plane.
+    ahead = _ahead(t)
+    # Where an exponential is beyond all numbers, a programme could not even hold its plane.
     while line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero) and ahead > 1e-12:
         ahead *= 0.1
     return (settled(line.move(t), run.accuracy) if t else best), line.move(t + ahead)

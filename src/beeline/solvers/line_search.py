@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from beeline._types import Floats
-from beeline.kernels import kink_times
-from beeline.losses import ScalarLoss
-from beeline.objective import Line
+from beeline.losses import Absolute, Bends, ScalarLoss
+from beeline.objective import Line, Objective
 
-__all__ = ["Valley", "least", "valley"]
+__all__ = ["Valley", "has_kinks", "least", "valley"]
 
-_NEXT = 1e-10  # of a step: right beside its start
-_LOOKS = 2  # at J, to narrow a bracket before the kinks inside are gathered
+_BUCKETS = 254  # of a window, by which the kinks are sorted out
+_FARTHEST = 1e100
+_BESIDE = 1.0137  # times of kinks are often round numbers, and there J has two slopes: windows end a little beside
 
 
 @dataclass(frozen=True)
@@ -39,103 +39,126 @@ def least(line: Line, high: float, first: float, accuracy: float) -> float:
 
     `first` is where it looks first.
     """
-    if _has_kinks(line):
+    if has_kinks(line.point.objective):
         return valley(line, 0.0, high, first).t
     return line.least(0.0, high, min(first, high), accuracy)
 
 
-def _has_kinks(line: Line) -> bool:
-    loss = line.point.objective.loss
-    return isinstance(loss, ScalarLoss) and loss.piecewise_linear
+def has_kinks(objective: Objective) -> bool:
+    """Whether J is made of flat pieces and Ω, with one score a row."""
+    return isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
 
 
 def valley(line: Line, low: float, high: float, first: float) -> Valley:
     """The exact minimum for a piecewise linear loss, by its kinks: J is a parabola, or flat, between any two.
 
-    A few looks narrow a bracket, at the cost of O(rows) each; then the kinks inside are gathered and sorted. That is
-    the search of Franc & Sonnenburg (2009, section 3.2), with the sort restricted to the few kinks that can matter.
+    One look at every row sorts the kinks of a stretch of the line into buckets, which gives the slope of J at the end
+    of each; another gathers those of the one bucket where the slope changes its sign, and they are sorted. That is the
+    search of Franc & Sonnenburg (2009, section 3.2) in O(rows), as only the few kinks that can matter are sorted.
     """
-    left, right = _bracket(line, low, high, first)
-    if left is None:
-        return Valley(low, low, low)
-    if right is None:
-        return Valley(high, high, high)
-    times, jumps = _kinks(line, left[0], right[0])
-    order = np.argsort(times, kind="stable")
-    times, jumps = times[order], jumps[order]
-    curvature = line.curvature
-    ahead = left[1] + curvature * (times - left[0]) + np.cumsum(jumps)  # the slope just behind each kink
-    k = int(np.searchsorted(np.maximum.accumulate(ahead), 0.0)) if len(times) else 0
-    start, stop = (times[k - 1] if k else left[0]), (times[k] if k < len(times) else right[0])
-    slope = (ahead[k - 1] if k else left[1]) if len(times) else left[1]
-    if curvature > 0 and slope + curvature * (stop - start) >= 0:  # the parabola turns before the next kink
-        t = min(float(start - slope / curvature), float(stop))
+    window = _window(line, low, high, first)
+    if not window.holds_minimum:
+        return Valley(window.low, window.low, window.low)
+    k = int(np.searchsorted(np.maximum.accumulate(window.slopes), 0.0)) - 1
+    start, end, slope = window.edge(k), window.edge(k + 1), float(window.slopes[k])
+    times, jumps = window.kinks(k)
+    curvature = line.parabola[1]
+    ahead = slope + curvature * (times - start) + np.cumsum(jumps)  # the slope just behind each kink
+    j = int(np.searchsorted(np.maximum.accumulate(ahead), 0.0)) if len(times) else 0
+    begin, stop = (float(times[j - 1]) if j else start), (float(times[j]) if j < len(times) else end)
+    slope = float(ahead[j - 1]) if j else slope
+    if curvature > 0 and slope + curvature * (stop - begin) >= 0:  # the parabola turns before the next kink
+        t = min(begin - slope / curvature, stop, high)
         return Valley(t, t, t)
     # Rows may share a kink: the neighbouring pieces begin with other ones.
-    before = times[np.searchsorted(times, stop) - 1] if len(times) and times[0] < stop else left[0]
+    before = times[np.searchsorted(times, stop) - 1] if len(times) and times[0] < stop else start
     after = int(np.searchsorted(times, stop, side="right"))
-    beyond = times[after] if after < len(times) else right[0]
-    return Valley(float(stop), 0.5 * float(before + stop), 0.5 * float(stop + beyond))
+    beyond = times[after] if after < len(times) else end
+    stop = min(stop, high)
+    return Valley(stop, 0.5 * float(before + stop), 0.5 * float(stop + beyond))
 
 
-_Side = tuple[float, float]  # t and the slope of J there
+@dataclass(frozen=True)
+class _Window:
+    """A stretch of a line, in buckets.
+
+    Attributes
+    ----------
+    low, high
+        Where it begins and ends.
+    slopes
+        Of J, at the edges of the buckets.
+    bends
+        Where the rows, and for L1 the weights, pass their kinks.
+    """
+
+    low: float
+    high: float
+    slopes: Floats
+    bends: list[Bends]
+
+    @property
+    def holds_minimum(self) -> bool:
+        """Whether J falls at first, and rises in the end."""
+        return bool(self.slopes[0] < 0 <= self.slopes[-1])
+
+    def edge(self, k: int) -> float:
+        """Where bucket k begins."""
+        return self.low + (self.high - self.low) * k / _BUCKETS
+
+    def kinks(self, bucket: int) -> tuple[Floats, Floats]:
+        """When J bends in a bucket, and by how much its derivative jumps there."""
+        times, jumps = (np.concatenate(parts) for parts in zip(*(b.of(bucket) for b in self.bends), strict=True))
+        order = np.argsort(times, kind="stable")
+        return times[order], jumps[order]
 
 
-def _bracket(line: Line, low: float, high: float, first: float) -> tuple[_Side | None, _Side | None]:
-    """Points below and above the minimum, a few looks apart; None for a side on which there is none."""
-    left: tuple[float, float, float] | None = None  # t, the slope and J
-    right: tuple[float, float, float] | None = None
-    t, looks, reach = min(max(first, low), high), 0, 0.1 * max(1.0, abs(first))
-    while looks < _LOOKS or left is None or right is None:
-        value, slope = line.at(t)
-        left, right = ((t, slope, value), right) if slope < 0 else (left, (t, slope, value))
-        if left is None:
-            if t <= low + _NEXT * max(first - low, reach):
-                return None, _side(right)
-            # Just behind the end: at a kink J has two slopes, and many a kink lies at a start of zeros.
-            t, reach = (low + _NEXT * (t - low), reach) if low > -np.inf else (t - reach, 4 * reach)
-        elif right is None:
-            if t >= high or reach > 1e300:
-                return _side(left), None
-            t, reach = min(t + reach, high), 4 * reach
+def _window(line: Line, low: float, high: float, first: float) -> _Window:
+    """A stretch that holds the minimum; one of width zero where that is at one end."""
+    if low > -np.inf:
+        begin, end = low, low + _BESIDE * (first - low)
+    else:
+        reach = _BESIDE * 0.1 * max(1.0, abs(first))
+        begin, end = first - reach, first + reach
+    end = min(end, high * (1 + 1e-9))
+    moved = 0  # up or down; it never turns back, however the slopes at the seam of two windows are rounded
+    while True:
+        window = _sorted_out(line, begin, end)
+        if window.holds_minimum:
+            return window
+        if window.slopes[-1] < 0:
+            if end >= high or moved < 0 or end - begin > _FARTHEST:
+                return _at(min(end, high))
+            moved, begin, end = 1, end, min(end + 8 * (end - begin), high * (1 + 1e-9))
         else:
-            width = right[0] - left[0]
-            meet = (left[2] - right[2] + right[1] * width) / (right[1] - left[1])
-            # Tangents often meet at a kink exactly, where J has two slopes: a little beside it.
-            t = left[0] + 0.99 * min(max(meet, 0.05 * width), 0.95 * width) + 0.0041 * width
-            looks += 1
-    return _side(left), _side(right)
+            if begin <= low or moved > 0 or end - begin > _FARTHEST:
+                return _at(begin)
+            moved, begin, end = -1, max(begin - 8 * (end - begin), low), begin
 
 
-def _side(end: tuple[float, float, float] | None) -> _Side | None:
-    return None if end is None else end[:2]
+def _at(t: float) -> _Window:
+    return _Window(t, t, np.zeros(1), [])
 
 
-def _kinks(line: Line, low: float, high: float) -> tuple[Floats, Floats]:
-    """When J bends between low and high, and by how much its derivative jumps there."""
+def _sorted_out(line: Line, low: float, high: float) -> _Window:
+    """The kinks of a stretch in buckets, and the slopes of J between these; |w| is a loss with its kink at zero."""
     o, point = line.point.objective, line.point
+    loss = o.loss
+    assert isinstance(loss, ScalarLoss)
     parts = o.engine.map(
-        lambda _, z, dz, y, c: _loss_kinks(o.loss, z, dz, y, c, low, high),  # type: ignore[arg-type]
+        lambda _, z, dz, y, c: loss.bends(z, dz, y, c, (low, high), _BUCKETS),
         o.shards,
         point.z,
         line.dz,
         o.shard_labels,
-        o.shard_costs,
+        o.shard_rates,
     )
-    pairs = [pair for part in parts for pair in part]
     if o.regularizer.l1:
         n = o.n_regularized
-        w, direction = point.theta[:n], line.direction[:n]
-        times, weights = kink_times(w, direction, np.zeros(n), low, high)
-        pairs.append((times, 2 * o.strength * o.regularizer.l1 * np.abs(direction[weights])))
-    return np.concatenate([times for times, _ in pairs]), np.concatenate([jumps for _, jumps in pairs])
-
-
-def _loss_kinks(
-    loss: ScalarLoss, z: Floats, dz: Floats, y: Floats, c: Floats, low: float, high: float
-) -> list[tuple[Floats, Floats]]:
-    found = []
-    for scores, jump in loss.kinks(y):
-        times, rows = kink_times(z, dz, scores, low, high)
-        found.append((times, jump * c[rows] * np.abs(dz[rows])))
-    return found
+        costs = np.full(1, o.strength * o.regularizer.l1)
+        parts.append(Absolute().bends(point.theta[:n], line.direction[:n], np.zeros(n), costs, (low, high), _BUCKETS))
+    incline, curvature = line.parabola
+    slope = sum((part[0] for part in parts), incline + curvature * high)
+    bends = sum((part[1] for part in parts), np.full(_BUCKETS, curvature * (high - low) / _BUCKETS))
+    falls = np.cumsum(bends[::-1])[::-1]  # of the slope, from the end to each edge
+    return _Window(low, high, np.append(slope - falls, slope), [b for part in parts for b in part[2]])

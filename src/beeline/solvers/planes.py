@@ -22,6 +22,8 @@ from beeline.solvers.line_search import valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
 
+_FIRST_ROOM = 32  # planes; what is not used yet takes address space only
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -29,6 +31,10 @@ class Plane:
 
     slope: Floats
     offset: float
+
+    def at(self, theta: Floats) -> float:
+        """Its value; θ may be without the intercepts that it has no slope along."""
+        return self.offset + dot(self.slope[: len(theta)], theta)
 
 
 def balances(objective: Objective) -> bool:
@@ -60,7 +66,7 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
         slope, value = point.loss_gradient.copy(), point.loss
     else:
         point, value, slopes = _balanced(point, accuracy)
-        slope = o.join(*o.engine.sum(lambda s, u: (s.block.transposed(u), 0.0), o.shards, slopes))
+        slope = o.weighted(slopes)
     slope[o.n_regularized :] = 0.0
     return Plane(slope, value - dot(slope, point.theta)), point
 
@@ -178,9 +184,10 @@ class Planes:
 
     def __init__(self, n_weights: int, n_intercepts: int, limit: int, idle: int) -> None:
         self.limit, self.idle, self.count = max(4, limit), idle, 1
-        self._slopes, self._tails = np.zeros((4, n_weights)), np.zeros((4, n_intercepts))
-        self._offsets, self._gram = np.zeros(4), np.zeros((4, 4))
-        self._unused, self._numbers = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+        room = min(self.limit, _FIRST_ROOM)
+        self._slopes, self._tails = np.zeros((room, n_weights)), np.zeros((room, n_intercepts))
+        self._offsets, self._gram = np.zeros(room), np.zeros((room, room))
+        self._unused, self._numbers = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
         self.alpha = np.ones(1)  # the last solution
         self.made = 0
         self.most = 1
