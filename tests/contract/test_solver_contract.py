@@ -277,10 +277,19 @@ def test_interrupt_returns_the_best_so_far(solver, loss, regularizer):
 
 def test_a_real_signal_interrupts():
     o = problem(EpsilonInsensitive(0.0), n=20_000, d=60, cost=50.0)
-    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
-    result = SOLVERS["dual_cd"](1e-12, 10**9).solve(o)
-    timer.join()
+    timers = []
+
+    def begin(step):  # before the first step there is nothing to return, and Ctrl-C ends the program
+        if not timers:
+            timers.append(threading.Timer(0.1, lambda: signal.raise_signal(signal.SIGINT)))
+            timers[0].start()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
+    try:
+        result = SOLVERS["dual_cd"](1e-12, 10**9).solve(o, callback=begin)
+        timers[0].join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.status is Status.INTERRUPTED
     assert np.isfinite(result.objective)
 
