@@ -37,8 +37,7 @@ ESTIMATORS = [
     LinearModel(loss="hinge"),
     LinearModel(loss="softmax"),
     LinearModel(loss="squared"),
-    QuantileRegressor(alpha=0.01),
-    QuantileRegressor(quantile=0.8, alpha=0.1, l1_ratio=0.0),
+    QuantileRegressor(quantile=0.8, alpha=0.1),
     HuberRegressor(),
     PoissonRegressor(),
     GammaRegressor(),
@@ -47,13 +46,23 @@ ESTIMATORS = [
     NoveltyDetector(),
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
-    CostSensitiveClassifier(rescaling="slack"),
+]
+VARIANTS = [QuantileRegressor(alpha=0.01, l1_ratio=0.0), CostSensitiveClassifier(rescaling="slack")]
+
+
+# Some checks give targets without meaning, on which a pass limit is right to come first.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
 ]
 
 
 @parametrize_with_checks(ESTIMATORS)
-# Some checks give targets without meaning, on which a pass limit is right to come first.
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_s_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(VARIANTS)
+def test_scikit_learn_s_checks_of_variants(estimator, check):
     check(estimator)

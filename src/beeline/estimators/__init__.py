@@ -15,16 +15,10 @@ from __future__ import annotations
 
 from beeline.estimators.classifiers import LinearSVC, LogisticRegression
 from beeline.estimators.costs import CostSensitiveClassifier
-from beeline.estimators.families import (
-    GammaRegressor,
-    HuberRegressor,
-    MultiTaskRegressor,
-    PoissonRegressor,
-    QuantileRegressor,
-    TweedieRegressor,
-)
+from beeline.estimators.families import HuberRegressor, MultiTaskRegressor, QuantileRegressor
 from beeline.estimators.linear_model import LinearModel
 from beeline.estimators.novelty import NoveltyDetector
+from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRegressor
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
 
 __all__ = [
