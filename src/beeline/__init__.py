@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from beeline.model import Model as Model
     from beeline.selection import Selecting as Selecting
     from beeline.selection import Selection as Selection
+    from beeline.solvers.convergence import plot_convergence as plot_convergence
 
 __version__ = "0.1.0"
 
@@ -76,6 +77,7 @@ _HOMES = {
     "from_arrays": "beeline.data.arrays",
     "num_threads": "beeline.kernels",
     "open_store": "beeline.data.convert",
+    "plot_convergence": "beeline.solvers.convergence",
     "read": "beeline.data.convert",
     "select_C": "beeline.fitting",
     "set_num_threads": "beeline.kernels",

@@ -169,7 +169,12 @@ def test_a_page_about_the_search(quickly, tmp_path, rows):
     for words in ("rows.svm", "log_loss", "logistic"):
         assert words in page
     done_well(quickly("train", rows, "--C", "auto", "--folds", "0.5", "-o", "m", "--report", "page.html"))
-    assert "50 % of the rows, held out once" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "50 % of the rows, held out once" in page
+    assert "Training with this C" in page
+    assert "Every C" in page
+    done_well(quickly("select", rows, *SHORT, "-o", "m", "--report", "page.html"))
+    assert "Training with this C" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_help_names_the_rules():

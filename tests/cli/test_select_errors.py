@@ -80,7 +80,6 @@ def test_resume_files_that_cannot_be_used(quickly, tmp_path, rows):
     [
         (("--folds", "3"), "--folds has no meaning without --C auto; leave it out"),
         (("--metric", "auc"), "--metric has no meaning without --C auto"),
-        (("--report", "page.html"), "--report has no meaning without --C auto"),
         (("--resume", "path", "--C", "2"), "--resume has no meaning without --C auto"),
         (("--loss", "epsilon_insensitive", "--epsilon", "auto"), "--epsilon auto has no meaning without --C auto"),
         (("--C", "large"), "--C must be a number or auto, not 'large'"),

@@ -75,6 +75,20 @@ def test_json(quickly, svm_rows):
     assert facts["loss_chosen_because"] is None
     assert facts["report"]["status"] == "converged"
     assert facts["report"]["n_rows"] == 80
+    (trace,) = facts["trace"]
+    assert len(trace) == facts["report"]["iterations"]
+    assert trace[-1]["gap"] == facts["report"]["gap"]
+    assert trace[-1]["objective"] == facts["report"]["objective"]
+    assert {"passes", "seconds", "objective", "gap"} == trace[0].keys()
+
+
+def test_a_page_about_the_training(quickly, tmp_path, svm_rows):
+    done_well(quickly("train", svm_rows[0], "-o", "m", "--loss", "huber_hinge", "--C", "2", "--report", "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.lower().startswith("<!doctype html>")
+    for words in (svm_rows[0].name, "The huber_hinge model", "above the optimum", "certified relative gap", "l2"):
+        assert words in page
+    assert "The path of C" not in page
 
 
 def test_real_labels_make_a_regression(quickly, tmp_path, houses):

@@ -8,59 +8,17 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import matplotlib as mpl
 import pytest
+from pages import Page
 from searches import FACTS, search
 
 from beeline.exceptions import MissingDependencyError, SourceError
+from beeline.plotting import COLOURS
 from beeline.report import selection_page, write_selection_page
-from beeline.report.markup import DARK_COLOURS, number, text
-from beeline.report.selection_tables import decimals
+from beeline.report.markup import DARK_COLOURS, decimals, number, text
 from beeline.selection import End
-from beeline.selection.plot import COLOURS
-
-VOID = {"meta", "link", "br"}
-
-
-class Page(HTMLParser):
-    """What a page has, as a browser would read it; every element has to be closed where it should be."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open, self.elements, self.rows, self.words = [], [], [], []
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append((dict(attrs).get("class"), []))
-        if tag in ("td", "th"):
-            self.rows[-1][1].append("")
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.words.append(data)
-        if {"td", "th"} & set(self.open):
-            self.rows[-1][1][-1] += data
-
-    def attributes(self, name: str) -> list[str]:
-        return [found[name] for _, found in self.elements if name in found]
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from runs import run, trained
 from searches import FACTS, search
 
-from beeline.report import write_selection_page
+from beeline.plotting import COLOURS
+from beeline.report import write_selection_page, write_training_page
 from beeline.report.markup import DARK_COLOURS
-from beeline.selection.plot import COLOURS
 
 LIGHT, DARK = 1, 0  # Blink's numbers of the colour schemes
 INKS = {LIGHT: COLOURS | {"ground": "#f6f8fa"}, DARK: DARK_COLOURS | {"ground": "#10151c"}}
@@ -40,6 +42,15 @@ def visit(browser, tmp_path):
         return done.stdout, done.stderr
 
     return run
+
+
+def test_a_browser_reads_the_page_of_a_training(visit, tmp_path):
+    path = tmp_path / "training.html"
+    write_training_page(path, trained(run(math.inf, 0.8, 0.02, 8.1e-5)), FACTS)
+    dom, log = visit(path, "--dump-dom")
+    assert complaints(log) == []
+    assert re.search(r"<h1>At most 0\.0081 % above the optimum</h1>", dom)
+    assert len(re.findall(r"<text\b[^>]*>certified relative gap</text>", dom)) == 3
 
 
 def complaints(log: str) -> list[str]:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from beeline._types import AnyArray
     from beeline.cli.training_options import TrainingOptions
     from beeline.data.dataset import Dataset
-    from beeline.fitting import Settings
-    from beeline.model import Model
+    from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
 
 __all__ = ["Prepared", "fitted", "prepare", "warnings_as_lines"]
@@ -72,8 +71,8 @@ def prepare(
         yield Prepared(data, settings, why)
 
 
-def fitted(prepared: Prepared, selection: Selection | None = None) -> Model:
-    """The model, with the C that a search found where there was one."""
+def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
+    """The model and how it was trained, with the C that a search found where there was one."""
     from beeline.cli.training_line import training_line
     from beeline.fitting import fit
 
@@ -81,7 +80,7 @@ def fitted(prepared: Prepared, selection: Selection | None = None) -> Model:
     data = prepared.data
     labels = _labels_to_use_up(data) if selection is None else None
     with warnings_as_lines(), training_line() as callback:
-        return fit(data, prepared.settings, labels, callback=callback, start=selection).model
+        return fit(data, prepared.settings, labels, callback=callback, start=selection)
 
 
 @contextmanager

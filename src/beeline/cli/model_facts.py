@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ import numpy as np
 if TYPE_CHECKING:
     from beeline._types import AnyArray
     from beeline.model import Model
+    from beeline.solvers.base import Result
 
-__all__ = ["class_names", "load_model", "model_facts", "top_features"]
+__all__ = ["class_names", "load_model", "model_facts", "top_features", "traces"]
 
 Facts = dict[str, Any]
 
@@ -49,6 +51,13 @@ def model_facts(model: Model, path: str | Path) -> Facts:
         "scaling": None if recipe is None else recipe.scaling.kind,
         "beeline": model.version,
     }
+
+
+def traces(results: list[Result]) -> list[list[Facts]]:
+    """For each problem that was solved, how far the solver was after every iteration; no gap where none is known."""
+    return [
+        [at._asdict() | {"gap": at.gap if math.isfinite(at.gap) else None} for at in result.trace] for result in results
+    ]
 
 
 def class_names(classes: AnyArray) -> list[str]:

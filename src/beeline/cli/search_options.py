@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from beeline.cli.targets import check_targets, checked_file, checked_page
 from beeline.cli.training_options import panel_option
 
@@ -46,7 +48,11 @@ class SearchOptions:
     ] = None
     report: Annotated[
         str | None,
-        search_option("Write a page that shows the search: one HTML file, with nothing beside it.", "PAGE"),
+        typer.Option(
+            metavar="PAGE",
+            help="Write a page that shows the search for C, and how the training converged: one HTML file, with "
+            "nothing beside it.",
+        ),
     ] = None
 
     def selecting(self, **more: Any) -> Selecting:  # noqa: ANN401
@@ -71,7 +77,7 @@ class SearchOptions:
         from beeline.exceptions import ParameterError
 
         for field in fields(self):
-            if getattr(self, field.name) is not None:
+            if field.name != "report" and getattr(self, field.name) is not None:
                 raise ParameterError(f"{field.name} has no meaning without C=auto; leave it out")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from beeline.cli.drawing import number
 from beeline.cli.errors import print_line
 from beeline.cli.learning import warnings_as_lines
+from beeline.cli.pages import write_result_page
 from beeline.cli.search_table import power_of_two, watched_search
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def search_for_C(prepared: Prepared, sources: list[str], page: Path | None, *, t
     """
     selection = _searched(prepared)
     if page is not None:
-        from beeline.report import write_selection_page
-
-        write_selection_page(page, selection, _facts(prepared, sources))
+        write_result_page(page, prepared, sources, selection)  # now: a model may take hours
     if to_train and was_interrupted(selection, cold=prepared.settings.selecting.compare_cold):
         best = power_of_two(selection.best_C)
         print_line("interrupted", f"training with the best C so far, {best}; Ctrl-C again ends that too", color="33")
@@ -69,14 +67,3 @@ def _searched(prepared: Prepared) -> Selection:
     with warnings_as_lines(), watched_search(metric, settings.selecting.rule) as on_point:
         watched = replace(settings, selecting=replace(settings.selecting, on_point=on_point))
         return search(task, classes, watched)
-
-
-def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
-    """What the search was about, for its page."""
-    data, settings = prepared.data, prepared.settings
-    folds: Any = settings.selecting.folds
-    facts: dict[str, Any] = {"data": ", ".join(sources), "rows": f"{data.n_rows:,}", "features": f"{data.n_features:,}"}
-    facts |= {"loss": settings.the_loss.name, "regularizer": settings.the_regularizer.name}
-    facts |= {"intercept": settings.intercept, "multiclass": settings.multiclass}
-    facts |= {"folds": folds if isinstance(folds, int) else f"{number(100 * folds)} % of the rows, held out once"}
-    return facts | {"rule": settings.selecting.rule, "solver": settings.solver, "seed": settings.seed}

@@ -75,6 +75,7 @@ def select(
         use_threads(threads)
         from beeline.cli.learning import fitted, prepare
         from beeline.cli.model_facts import model_facts
+        from beeline.cli.pages import write_result_page
         from beeline.cli.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.show_model import show_trained
         from beeline.cli.show_search import show_search
@@ -93,8 +94,11 @@ def select(
         with prepare(sources, reading, training, settings, beside) as prepared:
             selection = search_for_C(prepared, sources, page, to_train=target is not None)
             if target is not None:
-                model = fitted(prepared, selection)
+                trained = fitted(prepared, selection)
+                model = trained.model
                 model.save(target)
+                if page is not None:
+                    write_result_page(page, prepared, sources, selection, trained)
         facts = None if model is None else model_facts(model, str(output))
         if json:
             print_json(_record(selection, facts, prepared))

@@ -39,7 +39,7 @@ def checked_model(name: str) -> Path:
 def checked_page(name: str) -> Path:
     """The page to write, after a look whether it can be drawn; nothing but a page is written over."""
     from beeline.exceptions import ParameterError
-    from beeline.selection.plot import load_matplotlib
+    from beeline.plotting import load_matplotlib
 
     target = checked_file(name)
     if target.is_file() and not _begins_like_a_page(target):

@@ -57,7 +57,8 @@ def train(
     with one_line_errors(debug):
         use_threads(threads)
         from beeline.cli.learning import fitted, prepare
-        from beeline.cli.model_facts import model_facts
+        from beeline.cli.model_facts import model_facts, traces
+        from beeline.cli.pages import write_result_page
         from beeline.cli.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.show_model import show_trained
         from beeline.cli.targets import checked_model
@@ -67,10 +68,13 @@ def train(
         page = searching.checked_files(sources, output)
         with prepare(sources, reading, training, settings, target) as prepared:
             selection = search_for_C(prepared, sources, page, to_train=True) if settings.searches else None
-            model = fitted(prepared, selection)
-        model.save(target)
-        facts = model_facts(model, target) | {"loss_chosen_because": prepared.why}
+            trained = fitted(prepared, selection)
+        trained.model.save(target)
+        if page is not None:
+            write_result_page(page, prepared, sources, selection, trained)
+        facts = model_facts(trained.model, target) | {"loss_chosen_because": prepared.why}
         if json:
+            facts |= {"trace": traces(trained.results)}
             print_json(facts if selection is None else facts | {"selection": selection.to_json()})
         else:
             show_trained(facts)

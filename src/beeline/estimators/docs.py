@@ -69,7 +69,8 @@ n_iter_ : int
 report_ : Report
     How the training went; `report_.sentence` says it in words.
 results_ : list of Result
-    What the solver found for every output, with a trace of its iterations.
+    What the solver found, for each problem that it solved: one for every class against the rest and for every output
+    by itself, otherwise one. Each has a `trace`: passes, seconds, objective and gap after every iteration.
 selection_ : Selection
     After a search: the curve of C, the best C, why the search ended, and `plot()`.
 C_ : float

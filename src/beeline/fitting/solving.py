@@ -69,7 +69,7 @@ def _finer_solver(task: Task, settings: Settings) -> str:
 
 def _joined(first: Result, second: Result) -> Result:
     """One result for two runs after each other."""
-    later = [(first.passes + p, first.seconds + s, objective, gap) for p, s, objective, gap in second.trace]
+    later = [at._replace(passes=first.passes + at.passes, seconds=first.seconds + at.seconds) for at in second.trace]
     return replace(
         second,
         solver=first.solver if first.solver == second.solver else f"{first.solver} and {second.solver}",

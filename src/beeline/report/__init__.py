@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from beeline.report.selection import selection_page, write_selection_page
+from beeline.report.training import training_page, write_training_page
 
-__all__ = ["selection_page", "write_selection_page"]
+__all__ = ["selection_page", "training_page", "write_selection_page", "write_training_page"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
 from beeline import __version__
-from beeline.selection.plot import COLOURS
+from beeline.plotting import COLOURS
 
-__all__ = ["definitions", "number", "page", "printable", "table", "text"]
+__all__ = ["decimals", "definitions", "key_figures", "number", "page", "printable", "section", "table", "text"]
 
 # The roles of `COLOURS` on a dark ground.
 DARK_COLOURS = {
@@ -87,6 +87,31 @@ def number(value: float, digits: int = 6) -> str:
     if abs(value) < 1e15 and (value == int(value) or abs(value) >= 10 ** (digits - 1)):
         return f"{value:,.0f}"
     return f"{value:,.{digits}g}".replace("inf", "∞")
+
+
+def decimals(values: Iterable[float], significant: int) -> Callable[[float], str]:
+    """How to write the numbers of a column: with as many decimals as the largest needs for its significant digits.
+
+    Whole numbers need none.
+    """
+    known = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(known, default=0.0)
+    whole = all(value == int(value) for value in known)
+    places = 0 if whole else max(0, significant - 1 - math.floor(math.log10(largest)))
+    if largest >= 1e9 or places > 9:
+        return lambda value: number(value, significant)
+    return lambda value: f"{value:,.{places}f}" if math.isfinite(value) else number(value)
+
+
+def section(heading: str, content: str) -> str:
+    """A part of a page under its heading; the content is markup already."""
+    return f"<section>\n<h2>{text(heading)}</h2>\n{content}\n</section>"
+
+
+def key_figures(figures: Iterable[tuple[str, str]]) -> str:
+    """Names with large figures, which are markup already."""
+    items = "\n".join(f"<div><dt>{text(name)}</dt><dd>{value}</dd></div>" for name, value in figures)
+    return f'<dl class="figures">\n{items}\n</dl>'
 
 
 def definitions(facts: Iterable[tuple[str, object]]) -> str:

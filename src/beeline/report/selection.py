@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from beeline.data.atomic import replacing
-from beeline.report.markup import definitions, number, page, text
+from beeline.fitting import Fitted
+from beeline.report.markup import decimals, definitions, key_figures, number, page, section, text
 from beeline.report.selection_figure import selection_figure
-from beeline.report.selection_tables import curve_table, decimals, starts_table
+from beeline.report.selection_tables import curve_table, starts_table
+from beeline.report.training import training_story
+from beeline.report.writing import write_page
 from beeline.selection import End, Selection
 
 __all__ = ["selection_page", "write_selection_page"]
 
 
-def write_selection_page(path: str | os.PathLike[str], selection: Selection, facts: Mapping[str, Any]) -> None:
+def write_selection_page(
+    path: str | os.PathLike[str], selection: Selection, facts: Mapping[str, Any], trained: Fitted | None = None
+) -> None:
     """Write the page of `selection_page` to a file, which appears under its name only when it is complete."""
-    html = selection_page(selection, facts)
-    with replacing(path) as temporary:
-        Path(temporary).write_text(html, encoding="utf-8")
+    write_page(path, selection_page(selection, facts, trained))
 
 
-def selection_page(selection: Selection, facts: Mapping[str, Any]) -> str:
+def selection_page(selection: Selection, facts: Mapping[str, Any], trained: Fitted | None = None) -> str:
     """One HTML page that shows what a search for C found; needs matplotlib.
 
     It has no script and loads nothing: it can be sent, kept and opened anywhere. The same selection and facts give the
@@ -36,6 +37,8 @@ def selection_page(selection: Selection, facts: Mapping[str, Any]) -> str:
     facts
         What it was about, in the order in which it is shown: data, rows, features, loss, folds, … Names and values may
         be any text, also that of somebody else's file.
+    trained
+        The model that was trained with the C found, where there is one.
     """
     title = _chosen(selection)
     parts = [
@@ -43,16 +46,13 @@ def selection_page(selection: Selection, facts: Mapping[str, Any]) -> str:
         f"<h1>{text(title)}</h1>",
         *_reasons(selection),
         _key_figures(selection),
-        _section("The path of C", selection_figure(selection)),
-        _section("Warm against cold starts", starts_table(selection)) if selection.cold is not None else "",
-        _section("Every C", curve_table(selection)),
-        _section("The search", definitions(facts.items())) if facts else "",
+        section("The path of C", selection_figure(selection)),
+        section("Warm against cold starts", starts_table(selection)) if selection.cold is not None else "",
+        section("Every C", curve_table(selection)),
+        section("Training with this C", training_story(trained)) if trained is not None else "",
+        section("The search", definitions(facts.items())) if facts else "",
     ]
     return page(f"{title}: {selection.metric} {number(selection.best_score, 5)}", parts)
-
-
-def _section(heading: str, content: str) -> str:
-    return f"<section>\n<h2>{text(heading)}</h2>\n{content}\n</section>"
 
 
 def _chosen(selection: Selection) -> str:
@@ -118,5 +118,4 @@ def _key_figures(selection: Selection) -> str:
         ("seconds", number(selection.seconds, 3)),
         ("passes over the data", number(sum(point.passes for point in selection.curve), 4)),
     ]
-    items = "\n".join(f"<div><dt>{text(name)}</dt><dd>{value}</dd></div>" for name, value in figures)
-    return f'<dl class="figures">\n{items}\n</dl>'
+    return key_figures(figures)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from beeline.report.markup import number, text
-from beeline.report.svg import inline_svg
+from beeline.plotting import new_figure
+from beeline.report.markup import number
+from beeline.report.svg import Sizes, figure_element
 from beeline.selection import PathPoint, Selection
-from beeline.selection.plot import COLOURS, draw_selection, new_figure, path_of
+from beeline.selection.plot import draw_selection, path_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["selection_figure"]
 
-# Inches; the style sheet shows one or the other, so that the texts have a readable size on both.
-_SIZES = {"broad": (9.4, 5.8), "slim": (4.0, 5.8)}
+_SIZES = Sizes(broad=(9.4, 5.8), slim=(4.0, 5.8))
 
 
 def selection_figure(selection: Selection) -> str:
@@ -31,10 +30,7 @@ def selection_figure(selection: Selection) -> str:
         _add_places_to_point_at(figure, path)
         return figure
 
-    label = _label(selection)
-    pictures = [inline_svg(partial(drawn, size), name, label, COLOURS, hints) for name, size in _SIZES.items()]
-    caption = f"<figcaption>{text(_caption(selection))}</figcaption>"
-    return "\n".join(["<figure>", *pictures, caption, "</figure>"])
+    return figure_element(drawn, "path", _SIZES, _label(selection), _caption(selection), hints)
 
 
 def _label(selection: Selection) -> str:

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 
-from beeline.report.markup import number, table, text
+from beeline.report.markup import decimals, number, table, text
 from beeline.selection import PathPoint, Selection
 from beeline.selection.plot import path_of
 
-__all__ = ["curve_table", "decimals", "starts_table"]
+__all__ = ["curve_table", "starts_table"]
 
 _CAPTION = "In the order of the search; the spread is the standard deviation over the folds."
-
-
-def decimals(values: Iterable[float], significant: int) -> Callable[[float], str]:
-    """How to write the numbers of a column: with as many decimals as the largest needs for its significant digits.
-
-    Whole numbers need none.
-    """
-    known = [abs(value) for value in values if math.isfinite(value)]
-    largest = max(known, default=0.0)
-    whole = all(value == int(value) for value in known)
-    places = 0 if whole else max(0, significant - 1 - math.floor(math.log10(largest)))
-    if largest >= 1e9 or places > 9:
-        return lambda value: number(value, significant)
-    return lambda value: f"{value:,.{places}f}" if math.isfinite(value) else number(value)
 
 
 def curve_table(selection: Selection) -> str:

@@ -6,16 +6,17 @@ import io
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
-from beeline.report.markup import printable
-from beeline.selection.plot import load_matplotlib
+from beeline.plotting import COLOURS, load_matplotlib
+from beeline.report.markup import printable, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["inline_svg"]
+__all__ = ["Sizes", "figure_element"]
 
 # Texts stay texts: they can be read aloud, found and selected, and take the font of the page.
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "beeline"}
@@ -24,10 +25,43 @@ _PLACES = {"d", "x", "y", "width", "height", "transform"}  # a hundredth of a po
 _settings_lock = threading.Lock()
 
 
-def inline_svg(
-    draw: Callable[[], Figure], prefix: str, label: str, colours: Mapping[str, str], hints: Mapping[str, str]
+class Sizes(NamedTuple):
+    """Inches; the style sheet shows one or the other, so that the texts have a readable size on both."""
+
+    broad: tuple[float, float]
+    slim: tuple[float, float]
+
+
+def figure_element(
+    draw: Callable[[tuple[float, float]], Figure],
+    name: str,
+    sizes: Sizes,
+    label: str,
+    caption: str,
+    hints: Mapping[str, str] | None = None,
 ) -> str:
+    """A figure with its caption: one picture for wide and one for narrow screens.
+
+    Parameters
+    ----------
+    draw
+        Makes the figure in a size.
+    name
+        Begins every id.
+    label, caption, hints
+        What a screen reader says, what is written below, and what appears where the pointer rests.
+    """
+    pictures = [
+        inline_svg(partial(draw, size), f"{name}-{screen}", screen, label, hints or {})
+        for screen, size in sizes._asdict().items()
+    ]
+    return "\n".join(["<figure>", *pictures, f"<figcaption>{text(caption)}</figcaption>", "</figure>"])
+
+
+def inline_svg(draw: Callable[[], Figure], prefix: str, screen: str, label: str, hints: Mapping[str, str]) -> str:
     """A figure as an `<svg>` element.
+
+    The page says with which colour a role of `COLOURS` is shown, by a CSS variable of that name.
 
     Parameters
     ----------
@@ -35,19 +69,18 @@ def inline_svg(
         Makes the figure; called once, with matplotlib's own settings instead of the user's.
     prefix
         Begins every id, so that a page can have several figures.
+    screen
+        The class of the element, by which the style sheet knows the screens it is for.
     label
         What a screen reader says.
-    colours
-        From the name of a role to the colour, #rrggbb, that the figure has for it. The page says with which colour it
-        is shown, by a CSS variable of that name.
     hints
         From the gid of an artist to the text that appears when the pointer rests on it.
     """
     root = ElementTree.fromstring(_saved(draw))
     view = root.get("viewBox", "")
     root.attrib.clear()
-    root.attrib.update({"viewBox": view, "role": "img", "aria-label": printable(label), "class": prefix})
-    variables = {colour: f"var(--{role})" for role, colour in colours.items()}
+    root.attrib.update({"viewBox": view, "role": "img", "aria-label": printable(label), "class": screen})
+    variables = {colour: f"var(--{role})" for role, colour in COLOURS.items()}
     _clean(root, prefix, variables)
     for element in root.iter("g"):
         if hint := hints.get(element.get("id", "").removeprefix(f"{prefix}-")):

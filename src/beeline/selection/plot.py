@@ -5,32 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from beeline.exceptions import MissingDependencyError
+from beeline.plotting import COLOURS, SMALL, is_narrow, lighten, new_figure, plain
 from beeline.selection.result import PathPoint, Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "draw_selection", "load_matplotlib", "new_figure", "path_of"]
-
-# One colour for each role and no colour twice, so that a page can give every role another one on a dark ground.
-# They are told apart by people who do not tell red from green, and by their lightness in print.
-COLOURS = {
-    "sheet": "#ffffff",
-    "ink": "#1d2733",
-    "muted": "#5b6878",
-    "grid": "#dfe4ea",
-    "score": "#1c5fb8",
-    "warm": "#c4560b",
-    "cold": "#7a6a9e",
-    "best": "#0b7a5e",
-    "stop": "#a12a4b",
-}
-_SMALL = 8.5  # points, of texts inside the figure
-_NARROW = 6.0  # inches: a figure below this width has its legend in one column
+__all__ = ["draw_selection", "path_of"]
 
 
 def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure:
@@ -62,27 +46,10 @@ def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure
     right = _draw_times(upper, selection, path)
     _draw_ratios(lower, selection, path)
     _draw_lines(upper, lower, selection, path)
-    narrow = figure.bbox.width / figure.dpi < _NARROW
+    narrow = is_narrow(figure)
     _finish_axes(upper, lower, right, narrow)
     _draw_legend(upper, right, narrow)
     return figure
-
-
-def load_matplotlib() -> Any:  # noqa: ANN401
-    """The package that draws, or a sentence that says how to get it."""
-    try:
-        import matplotlib.figure
-    except ImportError:
-        raise MissingDependencyError("plots need another package; run: pip install beeline[plot]") from None
-    return matplotlib
-
-
-def new_figure(size: tuple[float, float] = (9.0, 5.6)) -> Figure:
-    """A figure of some inches, that belongs to no window."""
-    load_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained", facecolor=COLOURS["sheet"])
 
 
 def path_of(curve: Iterable[PathPoint], epsilon: float | None) -> list[PathPoint]:
@@ -101,7 +68,7 @@ def _draw_scores(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
             other = path_of(selection.curve, epsilon)
             axes.plot(_log2(other), [p.score for p in other], color=COLOURS["score"], alpha=0.25, linewidth=1)
     folds = len(chosen.fold_scores)
-    metric = _plain(selection.metric)
+    metric = plain(selection.metric)
     label = metric if chosen.epsilon is None else f"{metric} at ε = {chosen.epsilon:.4g}"
     x, scores, spreads = _log2(path), [p.score for p in path], [p.spread for p in path]
     axes.plot(x, scores, color=COLOURS["score"], marker="o", markersize=4, linewidth=1.8, label=label)
@@ -122,11 +89,6 @@ def _draw_scores(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
         mew=1.8,
     )
     axes.set_ylabel(metric if selection.greater_is_better else f"{metric} (lower is better)", color=COLOURS["score"])
-
-
-def _plain(words: str) -> str:
-    """A name of the user's, which must not be taken for a formula."""
-    return "".join(c if c.isprintable() else " " for c in words).replace("$", r"\$")
 
 
 def _enough(selection: Selection) -> float:
@@ -170,7 +132,7 @@ def _draw_ratios(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
             textcoords="offset points",
             va="bottom",
             color=COLOURS["muted"],
-            fontsize=_SMALL,
+            fontsize=SMALL,
         )
     axes.set_ylabel("stop ratio", color=COLOURS["stop"])
     axes.set_xlabel("log₂ C")
@@ -199,7 +161,7 @@ def _name_line(axes: Axes, x: float, words: str, colour: str, weight: str) -> No
         ha="right" if x > (low + high) / 2 else "left",
         va="bottom",
         color=colour,
-        fontsize=_SMALL,
+        fontsize=SMALL,
         fontweight=weight,
     )
 
@@ -211,10 +173,7 @@ def _finish_axes(upper: Axes, lower: Axes, right: Axes, narrow: bool) -> None:
     for axes in (upper, lower):
         axes.grid(color=COLOURS["grid"], linewidth=0.7)
         axes.set_axisbelow(True)
-    for axes in (upper, lower, right):
-        axes.tick_params(which="both", length=0, labelsize=_SMALL, labelcolor=COLOURS["ink"])
-        for spine in axes.spines.values():
-            spine.set_visible(False)
+    lighten(upper, lower, right)
     lower.xaxis.set_major_locator(MaxNLocator(nbins=6 if narrow else 12, integer=True))
     lower.xaxis.label.set_color(COLOURS["ink"])
     lower.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -232,6 +191,6 @@ def _draw_legend(upper: Axes, right: Axes, narrow: bool) -> None:
         borderpad=0,
         ncols=1 if narrow else len(handles),
         frameon=False,
-        fontsize=_SMALL,
+        fontsize=SMALL,
         labelcolor=COLOURS["ink"],
     )

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,7 @@ __all__ = [
     "Start",
     "Status",
     "Step",
+    "TracePoint",
     "needs_l2",
     "size_without_model",
     "theta_of",
@@ -95,6 +97,23 @@ class Step:
         return (self.objective - self.bound) / size if size else math.inf
 
 
+class TracePoint(NamedTuple):
+    """How far a solver was after an iteration: a row of a trace.
+
+    Attributes
+    ----------
+    passes, seconds
+        Passes over the data and time since the start.
+    objective, gap
+        The least J so far, and the relative distance from the optimum that is certified; ∞ where no bound is known yet.
+    """
+
+    passes: float
+    seconds: float
+    objective: float
+    gap: float
+
+
 @dataclass(frozen=True)
 class Result:
     """What a solver found.
@@ -108,7 +127,7 @@ class Result:
     solver
         The solver's name.
     trace
-        (passes, seconds, objective, gap) after every iteration.
+        A `TracePoint` (passes, seconds, objective, gap) after every iteration; `beeline.plot_convergence` draws it.
     dual
         The last dual variables of a solver that has them, one a row: with θ, they make a `Start`.
     facts
@@ -123,7 +142,7 @@ class Result:
     passes: float
     seconds: float
     solver: str
-    trace: list[tuple[float, float, float, float]] = field(repr=False, default_factory=list)
+    trace: list[TracePoint] = field(repr=False, default_factory=list)
     dual: Floats | None = field(repr=False, default=None)
     facts: dict[str, float] = field(default_factory=dict)
 
@@ -240,7 +259,7 @@ class Solver(ABC):
                 best = replace(
                     step, theta=best.theta, objective=best.objective, bound=bound, seconds=seconds, scale=scale
                 )
-                trace.append((step.passes, seconds, best.objective, best.gap))
+                trace.append(TracePoint(step.passes, seconds, best.objective, best.gap))
                 if (verdict := self._verdict(best, callback)) is not None:
                     status = verdict
                     break

@@ -1,0 +1,116 @@
+"""The result page of a training: what is proven of the model, and how the solver got there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from beeline.fitting import Fitted
+from beeline.model import Report
+from beeline.plotting import new_figure
+from beeline.report.markup import decimals, definitions, key_figures, number, page, section, table, text
+from beeline.report.svg import Sizes, figure_element
+from beeline.report.writing import write_page
+from beeline.solvers.convergence import plot_convergence
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from beeline.solvers.base import Result
+
+__all__ = ["training_page", "training_story", "write_training_page"]
+
+_SIZES = Sizes(broad=(9.4, 4.0), slim=(4.0, 6.2))
+_CAPTION = (
+    "How far the model is at most from the optimum, relatively, by a bound that is proven; against the solver's steps, "
+    "and against seconds. A line begins where a bound is first known; a triangle stands for a distance of zero."
+)
+_MOST_PROBLEMS = 200  # lines of a table that anybody reads
+
+
+def write_training_page(path: str | os.PathLike[str], trained: Fitted, facts: Mapping[str, Any]) -> None:
+    """Write the page of `training_page` to a file, which appears under its name only when it is complete."""
+    write_page(path, training_page(trained, facts))
+
+
+def training_page(trained: Fitted, facts: Mapping[str, Any]) -> str:
+    """One HTML page that shows how a model was trained; needs matplotlib.
+
+    Like all pages it has no script and loads nothing.
+
+    Parameters
+    ----------
+    trained
+        The model, and what the solver said.
+    facts
+        What it was about, in the order in which it is shown: data, rows, features, loss, regularizer, … Names and
+        values may be any text.
+    """
+    report = _report(trained)
+    title = _distance(report)
+    parts = [
+        f'<p class="over">The {text(trained.model.loss)} model</p>',
+        f"<h1>{text(title)}</h1>",
+        key_figures(_figures(report)),
+        section("How it converged", training_story(trained)),
+        section("The training", definitions(facts.items())) if facts else "",
+    ]
+    return page(f"{trained.model.loss}: {title}", parts)
+
+
+def training_story(trained: Fitted) -> str:
+    """How the training went: a sentence, the figure, and a table where there were several problems."""
+    report = _report(trained)
+    kind = "" if report.converged else ' class="note"'
+    sentence = f"<p{kind}>{text(f'{report.solver}: {report.sentence}.')}</p>"
+    label = f"Certified gap against steps and seconds: {report.sentence}."
+    runs = {report.solver: trained.results}
+    picture = figure_element(partial(_drawn, runs), "convergence", _SIZES, label, _CAPTION)
+    return "\n".join(part for part in (sentence, picture, _problems(trained)) if part)
+
+
+def _drawn(runs: dict[str, list[Result]], size: tuple[float, float]) -> Figure:
+    return plot_convergence(runs, new_figure(size))
+
+
+def _report(trained: Fitted) -> Report:
+    report = trained.model.report
+    assert report is not None
+    return report
+
+
+def _distance(report: Report) -> str:
+    if report.gap is None:
+        return "No bound of the optimum is known"
+    return f"At most {100 * max(report.gap, 0.0):.2g} % above the optimum"
+
+
+def _figures(report: Report) -> list[tuple[str, str]]:
+    return [
+        ("objective", number(report.objective)),
+        ("steps", number(report.iterations)),
+        ("passes over the data", number(report.passes, 4)),
+        ("seconds", number(report.seconds, 3)),
+    ]
+
+
+def _problems(trained: Fitted) -> str:
+    """A line for each problem, where there were several."""
+    results, model = trained.results[:_MOST_PROBLEMS], trained.model
+    if len(results) == 1:
+        return ""
+    names = [model.output_name(k) for k in range(len(results))] if model.classes is None else model.classes.tolist()
+    columns = {"steps": [number(result.iterations) for result in results]}
+    for name, digits in (("passes", 4), ("seconds", 3), ("objective", 6)):
+        figures = [getattr(result, name) for result in results]
+        columns[name] = list(map(decimals(figures, digits), figures))
+    columns["gap"] = [number(result.gap, 2) for result in results]
+    rows = [_row(name, cells) for name, *cells in zip(names, *columns.values(), strict=False)]
+    first = f"the first {_MOST_PROBLEMS} of " if len(trained.results) > _MOST_PROBLEMS else ""
+    return table(f"Each output was a problem of its own: {first}{len(trained.results):,}.", ["problem", *columns], rows)
+
+
+def _row(name: object, cells: list[str]) -> str:
+    return f'<tr><th scope="row">{text(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
