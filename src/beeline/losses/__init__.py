@@ -146,6 +146,8 @@ def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
     """The loss of that name, made with the settings; a loss passes through."""
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, type):
+        raise ParameterError(f"give a loss, {loss.__name__}(), and not its class")
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}")
     known = loss_settings(loss)

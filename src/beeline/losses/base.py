@@ -15,6 +15,7 @@ Conventions
 from __future__ import annotations
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -46,7 +47,8 @@ class Loss(ABC):
     Attributes
     ----------
     name, formula, summary
-        The loss's name in the registry, its formula, and what it is for, in a line each.
+        The loss's name, its formula, and what it is for, in a line each. A loss of one's own that does not say its name
+        is called as its class is: `StockLoss` is "stock_loss".
     labels
         What the labels must be: `binary` −1 and +1, `real` numbers, `none` nothing at all, `classes` 0 … K−1, `sets` a
         matrix of −1 and +1 (row i has label k or not), `vectors` a matrix of numbers.
@@ -56,7 +58,8 @@ class Loss(ABC):
         What a score means: `none`, a value or no more than a score; `exp`, the logarithm of a value; `logistic` and
         `softmax`, what probabilities are made of.
     smooth
-        Whether the gradient is continuous.
+        Whether the gradient is continuous. Of a loss of one's own that does not say so, it is found out before training
+        begins.
     piecewise_linear
         Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
     trusted
@@ -72,6 +75,11 @@ class Loss(ABC):
     smooth: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
     trusted: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).strip("_").lower()
 
     def __repr__(self) -> str:
         shown = {
@@ -117,7 +125,7 @@ class Loss(ABC):
 class RowLoss(Loss):
     """A loss that is a sum over rows, each of them by itself.
 
-    A loss of one's own needs `value_and_grad`, and `curvature` for the solvers to take it.
+    A loss of one's own needs `value_and_grad` and nothing else. With `curvature` Newton's method takes it too.
     """
 
     compiled: ClassVar[str | None] = None
@@ -231,7 +239,12 @@ class Bends:
 
 
 class ScalarLoss(RowLoss):
-    """A loss of one score and one label a row; its `curvature` is d²l/dz²."""
+    """A loss of one score and one label a row; its `curvature` is d²l/dz².
+
+    Unless it says otherwise, labels are numbers. A loss of two classes has `labels = "binary"`, and sees −1 and +1.
+    """
+
+    labels: ClassVar[Labels] = "real"
 
     def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
         """Where the slope of a piecewise linear loss jumps, and by how much.
@@ -292,6 +305,8 @@ class ScalarLoss(RowLoss):
 class VectorLoss(RowLoss):
     """A loss of K scores a row.
 
+    Unless it says otherwise, labels are classes, of which it sees the numbers 0 … K−1.
+
     Its `curvature` is a matrix h of shape (n, K) that stands for d²l/dz² = diag(h_i) − h_i h_iᵀ/Σ_k h_ik: the Hessian
     of a softmax with probabilities h. A loss whose Hessians have another form says so by the three methods below, and
     its h may be whatever suits them, with one row a row. What a loss of one's own makes of its labels is its own
@@ -303,6 +318,7 @@ class VectorLoss(RowLoss):
         Whether the same number added to all scores of a row changes nothing.
     """
 
+    labels: ClassVar[Labels] = "classes"
     shift_free: ClassVar[bool] = False
 
     @property

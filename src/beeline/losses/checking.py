@@ -1,35 +1,44 @@
-"""A look at a loss of one's own before it is trusted: whether its numbers are numbers and its slopes its slopes."""
+"""A look at a loss of one's own before it is trusted: its numbers, its slopes, whether it is convex, and kinks."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.losses.base import RowLoss, VectorLoss
+from beeline.losses.base import Loss, RowLoss, ScalarLoss, VectorLoss
 
-__all__ = ["check_loss"]
+__all__ = ["check_loss", "has_kinks", "settle_smoothness"]
 
 _ROWS = 100  # that are looked at
-_STEP, _CLOSE = 1e-6, 1e-3
+_STEP, _CLOSE, _ROUNDING = 1e-6, 1e-3, 1e-12
+_PLACES = 33  # at which slopes must not fall
+_HALVINGS, _LEFT = 40, 1e-4  # of an interval; what a jump leaves of the slope's change, and a steep curve does not
 
 
 def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
-    """Raise `ParameterError` when a loss returns what is not finite, of the wrong shape, or with a wrong slope.
+    """Raise `ParameterError` when a loss cannot be what it should.
 
+    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, or is not convex.
     Up to 100 rows are given scores between −2 and 2; slopes are held against differences of values on both sides,
-    between which a subgradient lies too. A class attribute `trusted = True` says that a loss needs no such look.
+    between which a subgradient lies too, and must not fall along a line. A class attribute `trusted = True` says that a
+    loss needs no such look.
     """
-    if loss.trusted:
+    if loss.trusted or not len(y):
         return
     y = y[:_ROWS]
-    shape = (len(y), n_outputs) if isinstance(loss, VectorLoss) else (len(y),)
-    random = np.random.default_rng(0)
-    z, direction = random.uniform(-2, 2, size=shape), random.normal(size=shape)
+    z, direction = _places(loss, y, n_outputs)
     values, slopes = _called(loss, z, y)
+    if len(y) and values[least := int(np.argmin(values))] < -_ROUNDING * (1 + np.abs(values).max()):
+        raise ParameterError(
+            f"{loss!r} is {values[least]:.4g} at the score {z[least]} and the label {y[least]}; a loss must not be "
+            "negative: gaps are relative to it; a constant that is added changes no model"
+        )
     step = _STEP * direction
     sides = [(_called(loss, z + step, y)[0] - values) / _STEP, (values - _called(loss, z - step, y)[0]) / _STEP]
-    along = (slopes * direction).reshape(len(y), -1).sum(axis=1)
+    along = _along(slopes, direction)
     rounding = 4 * np.finfo(np.float64).eps * np.abs(values) / _STEP
     room = _CLOSE * (1 + np.abs(along) + np.abs(sides[0] - sides[1])) + rounding
     wrong = (along < np.minimum(*sides) - room) | (along > np.maximum(*sides) + room)
@@ -40,17 +49,102 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
             f"{0.5 * (sides[0][row] + sides[1][row]):.4g} and not by {along[row]:.4g}; look at its value_and_grad, or "
             "say trusted = True"
         )
+    _check_convexity(loss, y, n_outputs)
+
+
+def has_kinks(loss: RowLoss, y: Floats, n_outputs: int = 1) -> bool:
+    """Whether the slope of a loss jumps somewhere.
+
+    An interval is halved again and again, always towards where the slope changes more. What is left of the change
+    vanishes for a loss that is smooth, however steep its slope, and does not where there is a jump.
+    """
+    y = y[:_ROWS]
+    with np.errstate(all="ignore"):  # far out, numbers may be too large for doubles
+        return any(_jumps(*line) for line in _lines(loss, y, n_outputs))
+
+
+def _jumps(slopes_at: Callable[[Floats], Floats], low: Floats, high: Floats) -> bool:
+    s_low, s_high = slopes_at(low), slopes_at(high)
+    change = s_high - s_low
+    enough = (change > _STEP * (1 + np.abs(s_low) + np.abs(s_high))) & np.isfinite(change)  # not rounding only
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        s_middle = slopes_at(middle)
+        left = s_middle - s_low >= s_high - s_middle
+        low, s_low = np.where(left, low, middle), np.where(left, s_low, s_middle)
+        high, s_high = np.where(left, middle, high), np.where(left, s_middle, s_high)
+    return bool(np.any(enough & (s_high - s_low > _LEFT * change)))
+
+
+def settle_smoothness(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
+    """Let a loss know that it has kinks, unless its class says whether it is smooth, or that it is trusted."""
+    silent = {Loss, RowLoss, ScalarLoss, VectorLoss}
+    said = any("smooth" in vars(kind) for kind in type(loss).__mro__ if kind not in silent)
+    if not said and not loss.trusted:
+        vars(loss)["smooth"] = not has_kinks(loss, y, n_outputs)
+
+
+def _check_convexity(loss: RowLoss, y: Floats, n_outputs: int) -> None:
+    for slopes_at, low, high in _lines(loss, y, n_outputs):
+        t = np.linspace(low, high, _PLACES)
+        with np.errstate(all="ignore"):  # where a slope is not finite, nothing can be said
+            slopes = np.array([slopes_at(at) for at in t])
+            fall = np.diff(slopes, axis=0) < -_STEP * (1 + np.abs(slopes).max(axis=0))
+        if fall.any():
+            at, row = (int(k[0]) for k in np.nonzero(fall))
+            scalar = isinstance(loss, ScalarLoss)
+            where = f"goes from {t[at, row]:.4g} to {t[at + 1, row]:.4g}" if scalar else "go along a line"
+            raise ParameterError(
+                f"{loss!r} is not convex: as the score{'' if scalar else 's'} of the label {y[row]} {where}, its slope "
+                f"falls from {slopes[at, row]:.4g} to {slopes[at + 1, row]:.4g}; without convexity no optimum can be "
+                "certified"
+            )
+
+
+def _places(loss: RowLoss, y: Floats, n_outputs: int) -> tuple[Floats, Floats]:
+    """Scores, and a direction in which each may go."""
+    shape = (len(y), n_outputs) if isinstance(loss, VectorLoss) else (len(y),)
+    random = np.random.default_rng(0)
+    return random.uniform(-2, 2, size=shape), random.normal(size=shape)
+
+
+def _lines(loss: RowLoss, y: Floats, n_outputs: int) -> Iterator[tuple[Callable[[Floats], Floats], Floats, Floats]]:
+    """(the slopes along a line through each row's scores, where to begin and end): near zero, and beyond all labels."""
+    z, direction = _places(loss, y, n_outputs)
+    if isinstance(loss, ScalarLoss):
+        z, direction = np.zeros(len(y)), np.ones(len(y))
+
+    def slopes_at(t: Floats) -> Floats:
+        move = t if z.ndim == 1 else t[:, None]
+        return _along(loss.value_and_grad(z + move * direction, y)[1], direction)
+
+    largest = float(np.abs(y).max()) if y.size and loss.labels != "none" else 0.0
+    for reach in (3.0, 4 * max(1.0, largest)):
+        yield slopes_at, np.full(len(y), -reach), np.full(len(y), reach)
+
+
+def _along(slopes: Floats, direction: Floats) -> Floats:
+    along: Floats = (slopes * direction).reshape(len(slopes), -1).sum(axis=1)
+    return along
 
 
 def _called(loss: RowLoss, z: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Value and slope, which are numbers."""
-    values, slopes = loss.value_and_grad(z, y)
-    if np.shape(values) != (len(y),) or np.shape(slopes) != z.shape:
+    given = z.copy(), y.copy()
+    returned = loss.value_and_grad(*given)
+    if not (isinstance(returned, tuple) and [type(part) for part in returned] == [np.ndarray] * 2):
+        raise ParameterError(f"{loss!r} must return two arrays from value_and_grad: the values, and the slopes")
+    if not (np.array_equal(given[0], z) and np.array_equal(given[1], y, equal_nan=True)):
+        raise ParameterError(f"{loss!r} changes the scores or the labels that it is given; let it work on copies")
+    values, slopes = returned
+    if values.shape != (len(y),) or slopes.shape != z.shape:
         raise ParameterError(
-            f"{loss!r} must return one value a row and slopes of shape {z.shape}, not shapes {np.shape(values)} and "
-            f"{np.shape(slopes)}"
+            f"{loss!r} must return one value a row and slopes of shape {z.shape}, not shapes {values.shape} and "
+            f"{slopes.shape}"
         )
-    bad = ~np.isfinite(values + np.reshape(slopes, (len(y), -1)).sum(axis=1))
+    if not all(part.dtype == np.float64 or part.dtype.kind == "i" for part in returned):
+        raise ParameterError(f"{loss!r} must return float64, not {values.dtype} and {slopes.dtype}")
+    bad = ~np.isfinite(values + slopes.reshape(len(y), -1).sum(axis=1))
     if bad.any():
         row = int(np.argmax(bad))
         raise ParameterError(

@@ -141,9 +141,12 @@ def _next(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
 
 
 def _first_step(point: Point, g: Floats) -> float:
-    """How far to go against the gradient when nothing is known: to where J would be zero if it fell on like that."""
+    """How far to go against the gradient when nothing is known: to where J would be zero if it fell on like that.
+
+    A loss that may be negative says nothing by the sign of J, nor by a J of zero.
+    """
     square = dot(g, g)
-    return point.value / square if square else 0.0
+    return (abs(point.value) or 1.0) / square if square else 0.0
 
 
 def _along_line(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:

@@ -21,7 +21,8 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import num_threads
-from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss, check_loss
+from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
@@ -233,9 +234,20 @@ def train(
 
 
 def check_own_loss(objective: Objective) -> None:
-    """Look at a loss that is none of the library's before it is trusted."""
-    if type(loss := objective.loss) not in LOSSES.values():
-        check_loss(loss, objective.labels, objective.n_outputs)
+    """Look at a loss that is none of the library's before it is trusted, and find out whether it is smooth."""
+    loss = objective.loss
+    if type(loss) in LOSSES.values():
+        return
+    if loss.name in LOSSES:
+        raise ParameterError(f"the library has a loss {loss.name!r}; give {loss!r} another name")
+    for kind in type(loss).__mro__:
+        if kind in LOSSES.values() and kind.value_and_grad is not type(loss).value_and_grad:  # type: ignore[attr-defined]
+            raise ParameterError(
+                f"{loss!r} has a value_and_grad of its own, which the rest of {kind.__name__} does not fit; derive it "
+                f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}"
+            )
+    check_loss(loss, objective.labels, objective.n_outputs)
+    settle_smoothness(loss, objective.labels, objective.n_outputs)
 
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:

@@ -1,0 +1,287 @@
+"""A loss of one's own is a class with one method; what is wrong with it is said before training begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from beeline import LinearModel, Model
+from beeline.exceptions import ParameterError
+from beeline.losses import LOSSES, Hinge, RoundedHinge, ScalarLoss, SoftHinge, VectorLoss
+from beeline.losses.checking import check_loss, has_kinks
+from beeline.regularizers import ElasticNet
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(400, 6))
+Z = X @ RNG.normal(size=6) + 0.5 * RNG.normal(size=400)
+CLASSES = np.digitize(Z, [-1.0, 1.0])
+SIGNS = np.where(Z > 0, 1.0, -1.0)
+
+
+class SteepBelow(ScalarLoss):
+    """Squares, four times as much where the prediction is too small."""
+
+    def value_and_grad(self, z, y):
+        r = z - y
+        weight = np.where(r < 0, 4.0, 1.0)
+        return 0.5 * weight * r**2, weight * r
+
+
+class Stock(ScalarLoss):
+    """With a kink, of which it says nothing, and whole numbers as slopes."""
+
+    def value_and_grad(self, z, y):
+        r = z - y
+        return np.where(r < 0, -4 * r, r), np.where(r < 0, -4, 1)
+
+
+class Cubic(ScalarLoss):
+    """Two classes."""
+
+    labels = "binary"
+
+    def value_and_grad(self, z, y):
+        short = np.maximum(0, 1 - y * z)
+        return short**3, -3 * y * short**2
+
+
+class CurvedCubic(Cubic):
+    def curvature(self, z, y):
+        return 6 * np.maximum(0, 1 - y * z)
+
+
+class SquaredMargins(VectorLoss):
+    """Several classes: every other one stays below the right one by 1."""
+
+    def value_and_grad(self, z, y):
+        rows, right = np.arange(len(y)), y.astype(int)
+        over = np.maximum(0, 1 + z - z[rows, right][:, None])
+        over[rows, right] = 0
+        slopes = 2 * over
+        slopes[rows, right] = -slopes.sum(axis=1)
+        return (over**2).sum(axis=1), slopes
+
+
+def optimum(loss, y, l1, l2):
+    """J at the optimum by SciPy, with weights split into positive and negative parts for L1."""
+
+    def both(parts):
+        up, down, b = parts[:6], parts[6:12], parts[12]
+        value, slope = loss.value_and_grad(X @ (up - down) + b, y)
+        gradient = X.T @ slope + l2 * (up - down)
+        total = l1 * (up + down).sum() + 0.5 * l2 * ((up - down) ** 2).sum() + value.sum()
+        return total, np.concatenate([gradient + l1, l1 - gradient, [slope.sum()]])
+
+    bounds = [(0, None)] * 12 + [(None, None)]
+    return minimize(
+        both, np.zeros(13), jac=True, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}
+    ).fun
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "l1", "l2"), [("l2", 0, 1), ("l1", 1, 0), (ElasticNet(0.3), 0.3, 0.7)], ids=["l2", "l1", "mixed"]
+)
+@pytest.mark.parametrize("solver", ["auto", "bundle", "lbfgs"])
+@pytest.mark.parametrize(("loss", "y"), [(SteepBelow(), Z), (Cubic(), SIGNS)], ids=["numbers", "classes"])
+def test_one_method_suffices(loss, y, solver, regularizer, l1, l2):
+    model = LinearModel(loss, regularizer, solver=solver, tol=1e-6).fit(X, y)
+    assert model.report_.gap <= 1e-6
+    assert model.report_.objective == pytest.approx(optimum(loss, y, l1, l2), rel=2e-6)
+
+
+@pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
+def test_kinks_are_found_and_left_to_the_bundle_method(regularizer):
+    loss = Stock()
+    model = LinearModel(loss, regularizer).fit(X, Z)
+    assert model.report_.solver == "bundle"
+    assert model.report_.converged
+    known = LinearModel(LOSSES["quantile"](0.8), regularizer, C=5.0).fit(X, Z)
+    assert model.report_.objective == pytest.approx(known.report_.objective, rel=2e-4)
+    with pytest.raises(ParameterError, match=r"'lbfgs' needs a smooth loss, unlike Stock\(\).* take bundle"):
+        LinearModel(loss, regularizer, solver="lbfgs").fit(X, Z)
+
+
+def test_what_a_class_says_of_itself_is_believed():
+    class Declared(SteepBelow):
+        smooth = False
+
+    class Trusted(Stock):
+        trusted = True
+
+    assert LinearModel(Declared()).fit(X, Z).report_.solver == "bundle"
+    with pytest.warns(Warning, match="lbfgs reached its pass limit"):
+        LinearModel(Trusted(), max_passes=30).fit(X, Z)
+
+
+def test_newton_takes_it_with_a_curvature():
+    with pytest.raises(ParameterError, match="'newton' needs a loss with a curvature"):
+        LinearModel(Cubic(), solver="newton").fit(X, SIGNS)
+    model = LinearModel(CurvedCubic(), solver="newton", tol=1e-8).fit(X, SIGNS)
+    assert model.report_.objective == pytest.approx(optimum(Cubic(), SIGNS, 0, 1), rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", [SteepBelow(), Stock()])
+def test_a_search_for_c_goes_by_the_loss_itself(loss):
+    model = LinearModel(loss, C="auto", cv=3).fit(X, Z)
+    assert model.selection_.metric == "loss"
+    assert model.report_.converged
+
+
+def test_two_classes_become_many_one_against_the_rest():
+    model = LinearModel(Cubic()).fit(X, CLASSES)
+    assert len(model.results_) == 3
+    assert model.score(X, CLASSES) > 0.7
+
+
+def test_several_scores():
+    model = LinearModel(SquaredMargins(), tol=1e-5).fit(X, CLASSES)
+    assert model.report_.solver == "bundle"
+    assert model.report_.converged
+    assert model.coef_.shape == (3, 6)
+    free = LinearModel(SquaredMargins(), fit_intercept=False, tol=1e-5).fit(X, CLASSES)
+    assert free.report_.solver == "lbfgs"
+    assert free.report_.converged
+
+
+def test_a_name_is_made_of_the_class():
+    class StockLoss(SteepBelow):
+        pass
+
+    class L2Of_Things(SteepBelow):  # noqa: N801
+        pass
+
+    class Named(StockLoss):
+        name = "mine"
+
+    names = [kind.name for kind in (StockLoss, L2Of_Things, Named, SteepBelow)]
+    assert names == ["stock_loss", "l2_of_things", "mine", "steep_below"]
+
+
+def test_a_model_is_saved_without_the_loss_and_predicts_without_it(tmp_path):
+    class Local(SteepBelow):
+        def __init__(self, weight=3.0):
+            self.weight = weight
+
+    model = LinearModel(Local(2.0)).fit(X, Z)
+    model.model_.save(tmp_path / "m")
+    loaded = Model.load(tmp_path / "m")
+    assert (loaded.loss, loaded.loss_settings) == ("local", {"weight": 2.0})
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+class Spoiled(ScalarLoss):
+    """Least squares with something wrong."""
+
+    def __init__(self, spoil):
+        self.spoil = spoil
+
+    def value_and_grad(self, z, y):
+        r = z - y
+        value = 0.5 * r**2
+        if self.spoil == "in place":
+            z -= y
+        return {
+            "slope": (value, 2 * r),
+            "nan": (np.where(z > 0, np.nan, value), r),
+            "total": (value.sum(keepdims=True), r),
+            "negative": (value - z * z, r - 2 * z),
+            "float32": (value.astype(np.float32), r),
+            "values only": value,
+            "nothing": None,
+            "lists": (list(value), list(r)),
+            "bumps": (1 - np.exp(-value), r * np.exp(-value)),
+        }.get(self.spoil, (value, r))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        ("slope", "has a wrong slope: at the score .* its value changes by .* or say trusted = True"),
+        ("nan", "returns nan with the slope .*; both must be finite"),
+        ("total", r"must return one value a row and slopes of shape \(100,\), not shapes \(1,\) and \(100,\)"),
+        ("negative", r"is -\d.* at the score .* and the label .*; a loss must not be negative"),
+        ("float32", "must return float64, not float32 and float64"),
+        ("values only", "must return two arrays from value_and_grad"),
+        ("nothing", "must return two arrays from value_and_grad"),
+        ("lists", "must return two arrays from value_and_grad"),
+        ("in place", "changes the scores or the labels that it is given; let it work on copies"),
+        ("bumps", "is not convex: as the score of the label .* goes from .*, its slope falls from"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(spoil, words):
+    with pytest.raises(ParameterError, match=rf"^Spoiled\(spoil='{spoil}'\) {words}"):
+        LinearModel(Spoiled(spoil)).fit(X, Z)
+
+
+def test_a_class_is_not_a_loss():
+    with pytest.raises(ParameterError, match=r"^give a loss, Stock\(\), and not its class$"):
+        LinearModel(Stock).fit(X, Z)
+
+
+def test_names_of_the_library_are_taken():
+    class Huber(SteepBelow):
+        pass
+
+    with pytest.raises(ParameterError, match=r"the library has a loss 'huber'; give Huber\(\) another name"):
+        LinearModel(Huber()).fit(X, Z)
+
+
+def test_a_loss_of_the_library_is_not_changed_in_part():
+    class Twice(Hinge):
+        def value_and_grad(self, z, y):
+            value, slope = super().value_and_grad(z, y)
+            return 2 * value, 2 * slope
+
+    with pytest.raises(ParameterError, match="the rest of Hinge does not fit; derive it from ScalarLoss"):
+        LinearModel(Twice()).fit(X, SIGNS)
+
+
+def test_a_trusted_loss_may_be_negative_without_planes():
+    class Shifted(ScalarLoss):
+        trusted = True
+
+        def value_and_grad(self, z, y):
+            return 0.5 * z**2 - z * y, z - y  # 0 where all scores are
+
+    model = LinearModel(Shifted(), solver="lbfgs").fit(X, Z)
+    assert model.report_.converged
+    np.testing.assert_allclose(model.coef_, LinearModel("squared").fit(X, Z).coef_, rtol=1e-2)
+
+
+class TestLookingForKinks:
+    @pytest.mark.parametrize("name", LOSSES)
+    @pytest.mark.parametrize("size", [1.0, 50.0])
+    def test_every_loss_of_the_registry_is_seen_as_it_is(self, name, size):
+        loss, random = LOSSES[name](), np.random.default_rng(1)
+        kinds = {"binary": SIGNS, "sets": random.choice([-1.0, 1.0], (90, 3)), "classes": CLASSES.astype(float)}
+        y = kinds.get(loss.labels, random.normal(size=(90, 3) if loss.labels == "vectors" else 90) * size)
+        y = random.random(90) if name == "cross_entropy" else np.abs(y) if loss.domain else y
+        assert has_kinks(loss, y, 3) == (not loss.smooth)
+
+    @pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6])
+    def test_however_steep_a_slope_is_it_does_not_jump(self, width):
+        assert not has_kinks(SoftHinge(width), SIGNS)
+        assert not has_kinks(RoundedHinge(width), SIGNS)
+
+    @pytest.mark.parametrize(("jump", "curve"), [(1.0, 1.0), (1.0, 100.0), (1e-3, 1.0)])
+    def test_small_jumps_within_curves(self, jump, curve):
+        class Both(ScalarLoss):
+            def value_and_grad(self, z, y):
+                r = z - y
+                return jump * np.abs(r) + curve * r**2, jump * np.sign(r) + 2 * curve * r
+
+        assert has_kinks(Both(), Z)
+
+    def test_numbers_too_large_for_doubles_are_no_kinks(self):
+        class Counts(ScalarLoss):
+            def value_and_grad(self, z, y):
+                return np.exp(z) - y * z + y * np.log(y) - y, np.exp(z) - y
+
+        y = np.array([1.0, 800.0, 1e5])
+        assert not has_kinks(Counts(), y)
+        check_loss(Counts(), y)
+
+
+def test_no_rows_no_complaint():
+    check_loss(SteepBelow(), np.empty(0))
