@@ -136,7 +136,7 @@ def _markdown(docstring: str) -> str:
 ABOUT_LOSSES = """\
 z is a row's score, y its label, and training minimises Ω(w) + C·Σ weight·loss. All losses are convex and none is ever
 negative. A loss is taken by its name, or as an object with settings of its own, and so are losses of yours
-([how](guide-training.md)):
+([how](guide-own-loss.md)):
 
 ```python
 import numpy as np

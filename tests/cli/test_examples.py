@@ -53,8 +53,8 @@ def test_the_demo_trains_a_good_model(demo):
     assert "largest weights for 7" in out
     lasso = re.search(r"^lasso +([\d.]+)", out, re.MULTILINE)
     assert float(lasso[1]) > 0.75
-    squared, huber = (int(x) for x in re.findall(r"median error +(\d+) m", out))
-    assert huber < squared / 2
+    squared, clearance = (float(x) for x in re.findall(r"([\d.]+)% of the heights more than 100 m too low", out))
+    assert clearance < squared / 10
 
 
 def test_the_demo_finds_a_good_c(demo):

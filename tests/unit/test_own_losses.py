@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from beeline import LinearModel, Model
-from beeline.exceptions import ParameterError
+from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, Hinge, RoundedHinge, ScalarLoss, SoftHinge, VectorLoss
 from beeline.losses.checking import check_loss, has_kinks
 from beeline.regularizers import ElasticNet
@@ -110,7 +112,7 @@ def test_what_a_class_says_of_itself_is_believed():
         trusted = True
 
     assert LinearModel(Declared()).fit(X, Z).report_.solver == "bundle"
-    with pytest.warns(Warning, match="lbfgs reached its pass limit"):
+    with pytest.warns(ConvergenceWarning, match="lbfgs reached its pass limit"):
         LinearModel(Trusted(), max_passes=30).fit(X, Z)
 
 
@@ -119,6 +121,23 @@ def test_newton_takes_it_with_a_curvature():
         LinearModel(Cubic(), solver="newton").fit(X, SIGNS)
     model = LinearModel(CurvedCubic(), solver="newton", tol=1e-8).fit(X, SIGNS)
     assert model.report_.objective == pytest.approx(optimum(Cubic(), SIGNS, 0, 1), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("curvature", "words"),
+    [
+        (lambda z, y: 3 * np.maximum(0, 1 - y * z), "has a wrong curvature: at the score .* its slope changes by"),
+        (lambda z, y: np.where(z > 0, np.nan, 0), "must return one finite curvature a row, 100 numbers, not shape"),
+        (lambda z, y: 1.0, r"must return one finite curvature a row, 100 numbers, not shape \(\)"),
+    ],
+)
+def test_a_wrong_curvature_is_found(curvature, words):
+    class Wrong(Cubic):
+        def curvature(self, z, y):
+            return curvature(z, y)
+
+    with pytest.raises(ParameterError, match=words):
+        LinearModel(Wrong()).fit(X, SIGNS)
 
 
 @pytest.mark.parametrize("loss", [SteepBelow(), Stock()])
@@ -249,6 +268,48 @@ def test_a_trusted_loss_may_be_negative_without_planes():
     np.testing.assert_allclose(model.coef_, LinearModel("squared").fit(X, Z).coef_, rtol=1e-2)
 
 
+class Far(ScalarLoss):
+    """Least squares, something else beyond scores of 5."""
+
+    def __init__(self, beyond, where="value"):
+        self.beyond, self.where = beyond, where
+
+    def value_and_grad(self, z, y):
+        r = z - y
+        value, slope = 0.5 * r**2, r.copy()
+        (value if self.where == "value" else slope)[np.abs(z) > 5] = self.beyond
+        return value, slope
+
+
+@pytest.mark.parametrize("regularizer", ["l2", "l1"])
+@pytest.mark.parametrize("loss", [Far(math.nan), Far(math.nan, "slope")])
+def test_what_is_no_number_far_out_ends_the_training(loss, regularizer):
+    with pytest.raises(ParameterError, match=r"at the score .* and the label .*; it must be a number at every score"):
+        LinearModel(loss, regularizer, solver="bundle").fit(X, 20 * Z)
+
+
+def test_a_solver_that_a_loss_misleads_says_so():
+    with pytest.warns(
+        ConvergenceWarning, match=r"lbfgs can make no more progress .*; Far\(.*\) may have kinks"
+    ):
+        LinearModel(Far(math.inf), solver="lbfgs").fit(X, 20 * Z)
+
+
+def test_steps_that_go_too_far_do_not_warn():
+    """Warnings are errors here."""
+
+    class Rates(ScalarLoss):
+        link = "exp"
+
+        def value_and_grad(self, z, y):
+            up, down = np.exp(z / 2), y * np.exp(-z / 2)
+            return up + down - 2 * np.sqrt(y), (up - down) / 2
+
+    model = LinearModel(Rates()).fit(50 * X, np.exp(3 * Z))
+    assert model.report_.converged
+    assert (model.predict(50 * X) > 0).all()
+
+
 class TestLookingForKinks:
     @pytest.mark.parametrize("name", LOSSES)
     @pytest.mark.parametrize("size", [1.0, 50.0])
@@ -272,6 +333,14 @@ class TestLookingForKinks:
                 return jump * np.abs(r) + curve * r**2, jump * np.sign(r) + 2 * curve * r
 
         assert has_kinks(Both(), Z)
+
+    def test_a_jump_before_a_long_curve(self):
+        class Shelf(ScalarLoss):
+            def value_and_grad(self, z, y):
+                short, over = np.maximum(y - z, 0), np.maximum(z - y, 0)
+                return 3 * short + 0.1 * over**2, np.where(short > 0, -3, 0.2 * over)
+
+        assert has_kinks(Shelf(), np.round(40 + 5 * Z))
 
     def test_numbers_too_large_for_doubles_are_no_kinks(self):
         class Counts(ScalarLoss):

@@ -15,6 +15,7 @@ Conventions
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from beeline._types import AnyArray, Floats
-from beeline.exceptions import LabelError
+from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
 
 __all__ = ["Bends", "Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss"]
@@ -153,7 +154,7 @@ class RowLoss(Loss):
         """Σ c_i l(z_i, y_i)."""
         if self.compiled:
             return loss_sum(self.compiled, self.parameters, z, y, c, None, None)
-        return float(np.sum(c * self.value_and_grad(z, y)[0]))
+        return float(np.sum(c * self._evaluated(z, y)[0]))
 
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """c_i · dl/dz for every row."""
@@ -161,7 +162,7 @@ class RowLoss(Loss):
             slopes = np.empty_like(z)
             loss_sum(self.compiled, self.parameters, z, y, c, slopes, None)
             return slopes
-        return _times(c, self.value_and_grad(z, y)[1])
+        return _times(c, self._evaluated(z, y)[1])
 
     def curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """c_i · `curvature` for every row."""
@@ -176,7 +177,7 @@ class RowLoss(Loss):
         if self.compiled:
             slopes, curvatures = np.empty_like(z), np.empty_like(z)
             return loss_sum(self.compiled, self.parameters, z, y, c, slopes, curvatures), slopes, curvatures
-        values, slopes = self.value_and_grad(z, y)
+        values, slopes = self._evaluated(z, y)
         return float(np.sum(c * values)), _times(c, slopes), _times(c, self.curvature(z, y))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
@@ -215,8 +216,24 @@ class RowLoss(Loss):
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
         if self.compiled:
             return loss_along(self.compiled, self.parameters, z, dz, t, y, c)
-        values, slopes = self.value_and_grad(z + t * dz, y)
-        return float(np.sum(c * values)), float(np.sum(_times(c, slopes) * dz))
+        with _far_out():  # a step that goes too far is not taken
+            values, slopes = self.value_and_grad(z + t * dz, y)
+            return float(np.sum(c * values)), float(np.sum(_times(c, slopes) * dz))
+
+    def _evaluated(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """`value_and_grad`, which may be infinite but has to be a number."""
+        with _far_out():
+            values, slopes = self.value_and_grad(z, y)
+            suspicious = math.isnan(float(np.sum(values))) or math.isnan(float(np.sum(slopes)))
+        if suspicious:
+            wrong = np.isnan(values) | np.isnan(slopes).reshape(len(values), -1).any(axis=1)
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise ParameterError(
+                    f"{self!r} returns {values[row]} with the slope {slopes[row]} at the score {z[row]} and the label "
+                    f"{y[row]}; it must be a number at every score"
+                )
+        return values, slopes
 
 
 @dataclass(frozen=True)
@@ -354,6 +371,11 @@ class VectorLoss(RowLoss):
     def has_softmax_curvature(self) -> bool:
         """Whether Hessians have the form of a softmax, for which there are kernels."""
         return type(self).curved is VectorLoss.curved
+
+
+def _far_out() -> np.errstate:
+    """Numbers too large for doubles become infinite without a warning."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _times(c: Floats, rows: Floats) -> Floats:

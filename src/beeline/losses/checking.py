@@ -12,9 +12,9 @@ from beeline.losses.base import Loss, RowLoss, ScalarLoss, VectorLoss
 
 __all__ = ["check_loss", "has_kinks", "settle_smoothness"]
 
-_ROWS = 100  # that are looked at
+_ROWS, _FEWER = 100, 25  # that are looked at; for kinks, which takes longer
 _STEP, _CLOSE, _ROUNDING = 1e-6, 1e-3, 1e-12
-_PLACES = 33  # at which slopes must not fall
+_PLACES = 33  # on a line, between which slopes must not fall
 _HALVINGS, _LEFT = 40, 1e-4  # of an interval; what a jump leaves of the slope's change, and a steep curve does not
 
 
@@ -49,18 +49,19 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
             f"{0.5 * (sides[0][row] + sides[1][row]):.4g} and not by {along[row]:.4g}; look at its value_and_grad, or "
             "say trusted = True"
         )
+    if isinstance(loss, ScalarLoss) and type(loss).curvature is not RowLoss.curvature:
+        _check_curvature(loss, z, y, slopes)
     _check_convexity(loss, y, n_outputs)
 
 
 def has_kinks(loss: RowLoss, y: Floats, n_outputs: int = 1) -> bool:
     """Whether the slope of a loss jumps somewhere.
 
-    An interval is halved again and again, always towards where the slope changes more. What is left of the change
+    Intervals are halved again and again, always towards where the slope changes more. What is left of the change
     vanishes for a loss that is smooth, however steep its slope, and does not where there is a jump.
     """
-    y = y[:_ROWS]
     with np.errstate(all="ignore"):  # far out, numbers may be too large for doubles
-        return any(_jumps(*line) for line in _lines(loss, y, n_outputs))
+        return any(_jumps(slopes_at, t[:-1], t[1:]) for slopes_at, t in _lines(loss, y[:_FEWER], n_outputs))
 
 
 def _jumps(slopes_at: Callable[[Floats], Floats], low: Floats, high: Floats) -> bool:
@@ -84,11 +85,25 @@ def settle_smoothness(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
         vars(loss)["smooth"] = not has_kinks(loss, y, n_outputs)
 
 
+def _check_curvature(loss: ScalarLoss, z: Floats, y: Floats, slopes: Floats) -> None:
+    h = np.asarray(loss.curvature(z.copy(), y.copy()))
+    if h.shape != z.shape or not np.isfinite(h).all():
+        raise ParameterError(f"{loss!r} must return one finite curvature a row, {len(y)} numbers, not shape {h.shape}")
+    sides = [(_called(loss, z + _STEP, y)[1] - slopes) / _STEP, (slopes - _called(loss, z - _STEP, y)[1]) / _STEP]
+    room = _CLOSE * (1 + np.abs(h) + np.abs(sides[0] - sides[1])) + 1e-9 * np.abs(slopes) / _STEP
+    wrong = (h < np.minimum(*sides) - room) | (h > np.maximum(*sides) + room)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ParameterError(
+            f"{loss!r} has a wrong curvature: at the score {z[row]} and the label {y[row]} its slope changes by "
+            f"{0.5 * (sides[0][row] + sides[1][row]):.4g} and not by {h[row]:.4g}; look at curvature, or leave it out"
+        )
+
+
 def _check_convexity(loss: RowLoss, y: Floats, n_outputs: int) -> None:
-    for slopes_at, low, high in _lines(loss, y, n_outputs):
-        t = np.linspace(low, high, _PLACES)
+    for slopes_at, t in _lines(loss, y, n_outputs):
         with np.errstate(all="ignore"):  # where a slope is not finite, nothing can be said
-            slopes = np.array([slopes_at(at) for at in t])
+            slopes = slopes_at(t)
             fall = np.diff(slopes, axis=0) < -_STEP * (1 + np.abs(slopes).max(axis=0))
         if fall.any():
             at, row = (int(k[0]) for k in np.nonzero(fall))
@@ -108,19 +123,24 @@ def _places(loss: RowLoss, y: Floats, n_outputs: int) -> tuple[Floats, Floats]:
     return random.uniform(-2, 2, size=shape), random.normal(size=shape)
 
 
-def _lines(loss: RowLoss, y: Floats, n_outputs: int) -> Iterator[tuple[Callable[[Floats], Floats], Floats, Floats]]:
-    """(the slopes along a line through each row's scores, where to begin and end): near zero, and beyond all labels."""
+def _lines(loss: RowLoss, y: Floats, n_outputs: int) -> Iterator[tuple[Callable[[Floats], Floats], Floats]]:
+    """(slopes along a line through each row's scores, places on it): lines near zero, and beyond all labels.
+
+    Places are a matrix with a column for each row, and so are the slopes there.
+    """
     z, direction = _places(loss, y, n_outputs)
     if isinstance(loss, ScalarLoss):
         z, direction = np.zeros(len(y)), np.ones(len(y))
 
     def slopes_at(t: Floats) -> Floats:
-        move = t if z.ndim == 1 else t[:, None]
-        return _along(loss.value_and_grad(z + move * direction, y)[1], direction)
+        move = t if z.ndim == 1 else t[:, :, None]
+        scores = (z + move * direction).reshape(-1, *z.shape[1:])
+        slopes = loss.value_and_grad(scores, np.concatenate([y] * len(t)))[1]
+        return _along(slopes, np.concatenate([direction] * len(t))).reshape(t.shape)
 
     largest = float(np.abs(y).max()) if y.size and loss.labels != "none" else 0.0
     for reach in (3.0, 4 * max(1.0, largest)):
-        yield slopes_at, np.full(len(y), -reach), np.full(len(y), reach)
+        yield slopes_at, np.repeat(np.linspace(-reach, reach, _PLACES)[:, None], len(y), axis=1)
 
 
 def _along(slopes: Floats, direction: Floats) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
-from beeline.exceptions import LabelError, ParameterError
+from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError
 from beeline.kernels import num_threads
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
+
+_FAR = 1e-3  # from the optimum, and no rounding any more
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -230,7 +233,17 @@ def train(
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
     results = solve_side_by_side([chosen] * len(objectives), objectives, _starts(objectives, start), callback)
     chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
+    if type(task.loss) not in LOSSES.values():
+        _warn_of_own_loss(task.loss, results, tol)
     return Trained(*outputs_of(objectives, [result.theta for result in results]), results)
+
+
+def _warn_of_own_loss(loss: Loss, results: list[Result], tol: float) -> None:
+    """A solver that stalls far from the optimum was misled by the loss; one of the library does that to none."""
+    worst = max(results, key=lambda result: (result.status is Status.STALLED, result.gap))
+    if worst.status is Status.STALLED and worst.gap > max(tol, _FAR):
+        reason = f"{loss!r} may have kinks, or be infinite, where training got to"
+        warnings.warn(f"{worst.solver} {worst.sentence}; {reason}", ConvergenceWarning, stacklevel=3)
 
 
 def check_own_loss(objective: Objective) -> None:
