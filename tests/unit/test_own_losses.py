@@ -289,9 +289,7 @@ def test_what_is_no_number_far_out_ends_the_training(loss, regularizer):
 
 
 def test_a_solver_that_a_loss_misleads_says_so():
-    with pytest.warns(
-        ConvergenceWarning, match=r"lbfgs can make no more progress .*; Far\(.*\) may have kinks"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"lbfgs can make no more progress .*; Far\(.*\) may have kinks"):
         LinearModel(Far(math.inf), solver="lbfgs").fit(X, 20 * Z)
 
 
