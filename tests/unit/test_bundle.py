@@ -21,6 +21,8 @@ from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
 from beeline.solvers.bundle import Bundle, step_bound
+from beeline.solvers.bundle_centre import CentredModel
+from beeline.solvers.bundle_lp import LinearModel
 from beeline.solvers.bundle_models import Penalty, QuadraticModel
 from beeline.solvers.line_search import valley
 from beeline.solvers.planes import Plane, Planes, tangent
@@ -285,6 +287,49 @@ class TestVariants:
         assert tight.facts["plane_bytes"] == 8 * (8 * 20 + 8 * 8)
 
 
+class TestCentre:
+    @staticmethod
+    def planes(random, count=12, d=6):
+        planes = Planes(d, 0, 100, 20)
+        for _ in range(count):
+            slope = random.normal(size=d)
+            planes.add(Plane(slope, float(random.uniform(0.5, 1.0))))
+        return planes
+
+    @pytest.mark.parametrize("lower", [None, 0.0])
+    def test_it_leads_to_the_minimum_of_the_programme(self, lower):
+        planes = self.planes(np.random.default_rng(3))
+        A, b, d, l1 = planes.slopes.values, planes.offsets, 6, 0.05
+        bounds = {} if lower is None else {"lower": np.full(d, lower), "upper": np.full(d, np.inf)}
+        penalty = Penalty(l1, 0.0, **bounds)
+        sides = np.hstack([A, -A, -np.ones((len(b), 1))])
+        limits = [(0, None)] * d + [(0, None if lower is None else 0)] * d + [(0, None)]
+        best = linprog(np.append(np.full(2 * d, l1), 1.0), sides, -b, bounds=limits).fun
+        assert CentredModel.takes(penalty, planes)
+        model, gap = CentredModel(penalty, planes, 1.0, 0.0), 1.0  # a tolerance of zero: no vertex is asked for
+        while gap > 1e-7:
+            minimum = model.minimise(gap)
+            value = l1 * np.abs(minimum.weights).sum() + (A @ minimum.weights + b).max(initial=0.0)
+            assert minimum.bound <= best + 1e-12
+            assert value >= best - 1e-12
+            assert value - minimum.bound <= 1.01 * gap
+            gap *= 0.3
+        assert LinearModel(penalty, planes, 1.0).minimise(1e-12).bound == pytest.approx(best, rel=1e-9)
+
+    def test_it_takes_fewer_steps_than_vertices_where_the_strength_is_small(self, monkeypatch):
+        o = problem(Hinge(), L1(), n=400, d=30, strength=1e-2, intercept="none")
+        centred = Bundle(1e-3, 5000).solve(o)
+        monkeypatch.setattr(CentredModel, "takes", lambda *_: False)
+        vertices = Bundle(1e-3, 5000).solve(o)
+        assert centred.objective == pytest.approx(vertices.objective, rel=2e-3)
+        assert centred.iterations < 0.8 * vertices.iterations
+
+    def test_it_does_not_take_bounds_off_zero(self):
+        planes = Planes(2, 0, 10, 20)
+        assert not CentredModel.takes(Penalty(1.0, 0.0, np.zeros(2), np.array([np.inf, 1.0])), planes)
+        assert not CentredModel.takes(Penalty(1.0, 0.0), Planes(2, 1, 10, 20))
+
+
 class TestBounds:
     @pytest.mark.parametrize("regularizer", [L2(), ElasticNet(0.5)])
     @pytest.mark.parametrize("bounds", [(0.0, np.inf), (-0.1, 0.3), (np.full(8, -0.2), np.linspace(0, 1, 8))])
@@ -325,6 +370,17 @@ class TestBounds:
         limits = [(0, 0.1)] * 8 + [(0, None)] * 68
         best = linprog(cost, np.vstack(parts), np.concatenate([y, -y]), bounds=limits).fun
         assert capped.objective == pytest.approx(best, rel=1e-7)
+
+    def test_l1_with_every_weight_bounded_is_a_linear_programme(self):
+        o = problem(EpsilonInsensitive(0.0), L1(), n=60, strength=3.0, intercept="none")
+        X, y, c = o.data.block.to_dense(), o.labels, o.costs
+        parts = np.hstack([X, -X, -np.eye(60)]), np.hstack([-X, X, -np.eye(60)])
+        cost = np.concatenate([np.full(16, 3.0), c])
+        limits = [(0, 0.4)] * 8 + [(0, 0.2)] * 8 + [(0, None)] * 60
+        best = linprog(cost, np.vstack(parts), np.concatenate([y, -y]), bounds=limits).fun
+        result = Bundle(1e-8, bounds=(-0.2, 0.4)).solve(o)
+        assert result.objective == pytest.approx(best, rel=1e-7)
+        assert result.gap <= 1e-8
 
     def test_a_start_outside_is_put_inside(self):
         o = problem(Hinge())

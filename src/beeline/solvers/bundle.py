@@ -12,6 +12,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.base import Solver, Step, size_without_model
+from beeline.solvers.bundle_centre import CentredModel
 from beeline.solvers.bundle_lp import LinearModel
 from beeline.solvers.bundle_models import Minimum, Model, Penalty, QuadraticModel, SinglePlane
 from beeline.solvers.line_search import has_kinks, least
@@ -47,8 +48,8 @@ class Bundle(Solver):
     - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
 
     The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
-    linear programme (11) for L1. By theorem 2 the number of steps is O(1/(λε)) for a gap of ε, whatever the number of
-    rows.
+    linear programme (11) for L1, of which `ocas` takes a centre instead of a vertex. By theorem 2 the number of steps
+    is O(1/(λε)) for a gap of ε, whatever the number of rows.
 
     Unlike in the paper, a free intercept is allowed: planes are taken of R minimised over the intercept, where that
     follows from the scores; for several outputs of a loss with kinks, the intercepts are part of the model.
@@ -118,7 +119,7 @@ class Bundle(Solver):
             passes += 1
             _check(best)
             model.add(plane)
-            minimum = model.minimise(run.gap)
+            minimum = model.minimise(min(run.gap, best.value))  # J is never negative
             final = run.note(best.value, minimum.bound)
             yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
             passes += 1
@@ -153,7 +154,10 @@ class Bundle(Solver):
         planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, self.idle)
         if penalty.l2:
             return QuadraticModel(penalty, planes)
-        return LinearModel(penalty, planes, size_without_model(objective) or float(objective.costs.sum()) or 1.0)
+        scale = size_without_model(objective) or float(objective.costs.sum()) or 1.0
+        if self.variant == "ocas" and CentredModel.takes(penalty, planes):
+            return CentredModel(penalty, planes, scale, self.tol)
+        return LinearModel(penalty, planes, scale)
 
 
 def _checked_bounds(nonnegative: bool, bounds: Bounds | None) -> Bounds | None:

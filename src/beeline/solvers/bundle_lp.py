@@ -62,6 +62,12 @@ class LinearModel(Model):
 
     def minimise(self, gap: float) -> Minimum:
         """By as many linear programmes as weights want to come in."""
+        minimum, alpha = self._vertex(gap)
+        self.planes.use(alpha)
+        return minimum
+
+    def _vertex(self, gap: float) -> tuple[Minimum, Floats]:
+        """(the minimum, the multipliers of the planes)."""
         self._renew_rows()
         for _ in range(_ROUNDS):
             self.programme.run()
@@ -69,14 +75,12 @@ class LinearModel(Model):
             alpha = self._multipliers(np.asarray(solution.row_dual))
             mean = self.planes.mean(alpha)
             v = mean.slope[: len(self.most)]
-            entering = self._entering(v)
-            if not len(entering) or self._excess(v) * abs(mean.offset) <= _ENOUGH * gap:
+            bound, entering = self._bound(v, mean.offset), self._entering(v)
+            if not len(entering) or self.scale * self.programme.getObjectiveValue() - bound <= _ENOUGH * gap:
                 break
             self._add_columns(entering)
         w, intercepts = self._primal(np.asarray(solution.col_value))
-        bound = self._bound(v, mean.offset) - leak(mean.slope[len(v) :], intercepts)
-        self.planes.use(alpha)
-        return Minimum(w, intercepts, bound)
+        return Minimum(w, intercepts, bound - leak(mean.slope[len(v) :], intercepts)), alpha
 
     def _renew_rows(self) -> None:
         """Delete the rows of planes that were dropped, add those of new ones."""
@@ -103,11 +107,11 @@ class LinearModel(Model):
         alpha[0] = max(0.0, 1.0 - float(alpha[1:].sum()))
         return alpha
 
-    def _excess(self, v: Floats) -> float:
-        """By which part v must shrink for all weights without a bound to bear it."""
+    def _bearable(self, v: Floats) -> float:
+        """The largest part of v, at most all of it, that all weights without a bound can bear."""
         free = np.maximum(np.where(self.most == np.inf, -v, 0), np.where(self.least == -np.inf, v, 0))
         worst = float(free.max(initial=0.0))
-        return max(0.0, 1 - self.penalty.l1 / worst) if worst else 0.0
+        return self.penalty.l1 / worst if worst > self.penalty.l1 else 1.0
 
     def _entering(self, v: Floats) -> Ints:
         """The columns that would lower the minimum most."""
@@ -139,7 +143,7 @@ class LinearModel(Model):
 
     def _bound(self, v: Floats, offset: float) -> float:
         """αᵀb + min over w of λ‖w‖₁ + wᵀAα, for the largest multiple of α, at most 1, for which that is finite."""
-        s = 1 - self._excess(v)
+        s = self._bearable(v)
         w = np.where(s * v > self.penalty.l1, self.least, np.where(s * v < -self.penalty.l1, self.most, 0.0))
         w = np.where(np.isfinite(w), w, 0.0)
         return s * offset + s * dot(v, w) + self.penalty.l1 * float(np.abs(w).sum())
