@@ -18,7 +18,7 @@ from beeline.data.block import Block
 from beeline.kernels import dot
 from beeline.losses import ScalarLoss
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.line_search import valley
+from beeline.solvers.line_search import Valley, valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
 
@@ -49,7 +49,9 @@ def settled(point: Point, accuracy: float) -> Point:
     o = point.objective
     if o.intercept != "free" or not balances(o):
         return point
-    return _level(point) if o.loss.smooth else _intercept_sides(point, accuracy)[0]
+    if o.loss.smooth:
+        return _level(point)
+    return point.shifted(_lowest(point).t) if _flat_pieces(o) else _intercept_sides(point, accuracy)[0]
 
 
 def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
@@ -126,14 +128,23 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
 def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point]:
     """The best intercept for the weights, and points on both sides of it, so close that their tangents meet near J."""
     o = point.objective
-    line = _upwards(point)
-    if isinstance(o.loss, ScalarLoss) and o.loss.piecewise_linear:
-        found = valley(line, -np.inf, np.inf, 1e-3)
+    if _flat_pieces(o):
+        found = _lowest(point)
         sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
-        if _slope(sides[1]) <= 0 <= _slope(sides[2]):
+        rounding = 1e-14 * float(o.costs.sum())  # on a level piece the slope is nothing else
+        if _slope(sides[1]) <= rounding and _slope(sides[2]) >= -rounding:
             return sides
-    t, left, right = _squeeze(line, accuracy)
+    t, left, right = _squeeze(_upwards(point), accuracy)
     return point.shifted(t), point.shifted(left), point.shifted(right)
+
+
+def _flat_pieces(objective: Objective) -> bool:
+    return isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
+
+
+def _lowest(point: Point) -> Valley:
+    """Where along the intercept J is least."""
+    return valley(_upwards(point), -np.inf, np.inf, 1e-3)
 
 
 def _slope(point: Point) -> float:
