@@ -16,6 +16,8 @@ __all__ = ["CentredModel"]
 
 _DEPTH = 0.8  # of the gap between J⁺ and J⁻, that a centre leaves between itself and its bound
 _NEWTON_STEPS = 40
+_ROUNDS = 5  # of weights that come in
+_AT_ONCE = 500
 _FASTEST = 0.1  # by which the barrier falls at most in a Newton step
 _BACK = 0.95  # of the way to the nearest wall
 _PART = 1e-3  # of an even share: a plane with less is idle
@@ -89,6 +91,8 @@ class CentredModel(LinearModel):
 class _Path:
     """The last point of the central path; the next one begins there.
 
+    Of many weights only those take part whose slopes have once exceeded λ where the others had settled.
+
     Parameters
     ----------
     l1
@@ -101,29 +105,46 @@ class _Path:
         self.l1 = l1
         self.may = np.concatenate([up, down])
         self.x = np.zeros(0)
+        self.working = np.zeros(len(up), dtype=bool)
+        self.reach = np.zeros(len(up), dtype=bool)  # a weight that no plane slopes along by more than λ stays zero
         self.parts: dict[int, float] = {}
 
     def follow(self, planes: Planes, gap: float) -> tuple[Floats, Floats] | None:
         """(w, α) for a gap; None where a Newton step fails."""
         values, n = planes.slopes.values, planes.slopes.n_features
-        # A weight that no plane slopes along by more than λ stays zero.
-        reach = np.maximum(values.max(axis=0), -values.min(axis=0)) > self.l1
-        chosen = np.nonzero(self.may & np.concatenate([reach, reach]))[0]
+        for k, number in enumerate(planes.numbers.tolist()):
+            if number not in self.parts:
+                self.reach |= np.abs(values[k]) > self.l1
+        if not len(self.x):
+            self.x = np.full(2 * n, 0.5 * gap / (self.l1 * 2 * n))
+        if not self.working.any():
+            self.working = np.abs(values[-1]) >= np.sort(np.abs(values[-1]))[-min(n, _AT_ONCE)]
+        point = None
+        for _ in range(_ROUNDS):
+            point = self._centre(planes, np.nonzero(self.may & np.tile(self.reach & self.working, 2))[0], gap)
+            if point is None:
+                break
+            v = np.abs(planes.slopes.transposed(point.alpha))
+            (missed,) = np.nonzero((v > self.l1) & ~self.working)
+            if not len(missed):
+                break
+            self.working[missed[np.argsort(-v[missed], kind="stable")[:_AT_ONCE]]] = True
+        return None if point is None else (point.weights(n), point.alpha)
+
+    def _centre(self, planes: Planes, chosen: Ints, gap: float) -> _Point | None:
         if not len(chosen):
             return None
         point = _Point(planes, chosen, self.l1)
-        if not len(self.x):
-            self.x = np.full(2 * n, 0.5 * gap / (self.l1 * 2 * n))
         point.place(self.x[chosen], [self.parts.get(number, 0.0) for number in planes.numbers.tolist()], gap)
+        goal = _DEPTH * gap / point.size
         for k in range(_NEWTON_STEPS):
-            goal = _DEPTH * gap / point.size
             if k and point.near(goal):
                 break
             if not point.step(max(goal, _FASTEST * point.mu)):
                 return None
         self.x[chosen] = point.x
         self.parts = dict(zip(planes.numbers.tolist(), point.alpha.tolist(), strict=True))
-        return point.weights(n), point.alpha
+        return point
 
 
 class _Point:
