@@ -324,6 +324,17 @@ class TestCentre:
         assert centred.objective == pytest.approx(vertices.objective, rel=2e-3)
         assert centred.iterations < 0.8 * vertices.iterations
 
+    def test_weights_that_are_not_wanted_are_zero(self):
+        random = np.random.default_rng(0)
+        X = random.normal(size=(300, 20))
+        y = np.where(X[:, 0] - X[:, 1] + 0.3 * random.normal(size=300) > 0, 1.0, -1.0)
+        o = Objective(from_arrays(X, y), y, np.ones(300), Hinge(), L1(), 20.0, "free")
+        trace = []
+        result = Bundle(1e-3).run(o, None, lambda step: trace.append(step.objective))
+        assert np.count_nonzero(result.theta[:20]) <= 4
+        assert np.count_nonzero(result.theta[:2]) == 2
+        assert (np.diff(trace) <= 0).all()
+
     def test_it_does_not_take_bounds_off_zero(self):
         planes = Planes(2, 0, 10, 20)
         assert not CentredModel.takes(Penalty(1.0, 0.0, np.zeros(2), np.array([np.inf, 1.0])), planes)

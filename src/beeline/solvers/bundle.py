@@ -27,6 +27,7 @@ _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
 _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
+_SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
@@ -120,6 +121,9 @@ class Bundle(Solver):
             _check(best)
             model.add(plane)
             minimum = model.minimise(min(run.gap, best.value))  # J is never negative
+            if minimum.slack is not None and best.value - minimum.bound <= self.tol * best.value:
+                best, tried = _thinned(best, minimum.slack, run.accuracy)
+                passes += tried
             final = run.note(best.value, minimum.bound)
             yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
             passes += 1
@@ -229,6 +233,17 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     while line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero) and ahead > 1e-12:
         ahead *= 0.1
     return (settled(line.move(t), run.accuracy) if t else best), line.move(t + ahead)
+
+
+def _thinned(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
+    """(the best point without as many weights with a slack as J does not rise without, passes)."""
+    for k, allowed in enumerate(_SLACKS):
+        theta = best.theta.copy()
+        theta[: len(slack)][slack > allowed] = 0.0
+        thin = settled(best.objective.at(theta), accuracy)
+        if thin.value <= best.value:
+            return thin, k + 1
+    return best, len(_SLACKS)
 
 
 def _leaning(line: Line, accuracy: float) -> Line:

@@ -41,7 +41,8 @@ class CentredModel(LinearModel):
     planes.
 
     Near the end, and seldom before, the programme itself is solved, by HiGHS: its bound is the best that the planes can
-    give.
+    give. A centre has no zeros, so that the solver is told how much slack each weight has in the dual: those with any
+    are zero in the minimum.
 
     Parameters
     ----------
@@ -80,8 +81,9 @@ class CentredModel(LinearModel):
             if self.since >= _SELDOM and top - self.bound <= _CLOSE * self.tol * top:
                 self.since = 0
                 self.bound = max(self.bound, self._vertex(gap)[0].bound)
+        slack = 1 - np.abs(self.planes.slopes.transposed(alpha)) / self.penalty.l1
         self.planes.use(np.where(alpha * self.planes.count > _PART, alpha, 0.0))
-        return Minimum(w, np.zeros(0), self.bound)
+        return Minimum(w, np.zeros(0), self.bound, slack)
 
     def _certified(self, alpha: Floats) -> float:
         mean = self.planes.mean(alpha)

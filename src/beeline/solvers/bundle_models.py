@@ -21,11 +21,23 @@ _ENOUGH = 1e-2  # of the gap, that a solution of the model may miss
 
 @dataclass(frozen=True)
 class Minimum:
-    """The minimum of a model: the weights, intercepts that were not eliminated, and a proven lower bound of min J."""
+    """The minimum of a model.
+
+    Attributes
+    ----------
+    weights, intercepts
+        Where it is; only intercepts that were not eliminated.
+    bound
+        A proven lower bound of min J.
+    slack
+        Where the weights are only near the minimum: how far each is from being wanted, 0 … 1. In the minimum those with
+        a slack are zero.
+    """
 
     weights: Floats
     intercepts: Floats
     bound: float
+    slack: Floats | None = None
 
 
 @dataclass(frozen=True)
