@@ -16,9 +16,8 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.data.block import Block
 from beeline.kernels import dot
-from beeline.losses import ScalarLoss
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.line_search import Valley, valley
+from beeline.solvers.line_search import Valley, has_kinks, valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
 
@@ -51,7 +50,7 @@ def settled(point: Point, accuracy: float) -> Point:
         return point
     if o.loss.smooth:
         return _level(point)
-    return point.shifted(_lowest(point).t) if _flat_pieces(o) else _intercept_sides(point, accuracy)[0]
+    return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy)[0]
 
 
 def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
@@ -128,7 +127,7 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
 def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point]:
     """The best intercept for the weights, and points on both sides of it, so close that their tangents meet near J."""
     o = point.objective
-    if _flat_pieces(o):
+    if has_kinks(o):
         found = _lowest(point)
         sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
         rounding = 1e-14 * float(o.costs.sum())  # on a level piece the slope is nothing else
@@ -136,10 +135,6 @@ def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point
             return sides
     t, left, right = _squeeze(_upwards(point), accuracy)
     return point.shifted(t), point.shifted(left), point.shifted(right)
-
-
-def _flat_pieces(objective: Objective) -> bool:
-    return isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
 
 
 def _lowest(point: Point) -> Valley:
