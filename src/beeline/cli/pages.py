@@ -47,6 +47,7 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
     facts: dict[str, Any] = {"data": ", ".join(sources), "rows": f"{data.n_rows:,}", "features": f"{data.n_features:,}"}
     facts |= {"loss": settings.the_loss.name, **settings.the_loss.settings}
     facts |= {"regularizer": settings.the_regularizer.name, "intercept": settings.intercept}
+    facts |= {"weights": "not negative"} if settings.the_regularizer.nonnegative else {}
     return facts | {"multiclass": settings.multiclass, "solver": settings.solver, "seed": settings.seed}
 
 

@@ -46,7 +46,7 @@ _PANELS = {
 # Options of single commands, as Python calls them.
 _OWN = ["memory", "overwrite", "shuffle", "seed", "loss", "C", "regularizer", "l1_ratio", "epsilon", "intercept"]
 _OWN += ["multiclass", "class_weight", "probability", "solver", "tol", "max_passes", "precision", "loss_setting"]
-_OWN += ["folds", "metric", "rule", "C_min", "C_max", "cold", "resume", "report"]
+_OWN += ["nonnegative", "folds", "metric", "rule", "C_min", "C_max", "cold", "resume", "report"]
 _NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store
 
 

@@ -86,6 +86,9 @@ class TrainingOptions:
     l1_ratio: Annotated[
         float | None, panel_option("The part of L1 in the elastic net, 0.5 when not given.", "PART")
     ] = None
+    nonnegative: Annotated[
+        bool, panel_option("Let no weight be negative; the bundle method trains such models.", None, "--nonnegative")
+    ] = False
     epsilon: Annotated[
         str | None,
         panel_option(
@@ -105,7 +108,8 @@ class TrainingOptions:
     multiclass: Annotated[
         MulticlassForm,
         panel_option(
-            "How more than two classes are told apart; auto is softmax for logistic with l2, ovr otherwise.",
+            "How more than two classes are told apart; auto is softmax for logistic with l2 and weights of any sign, "
+            "ovr otherwise.",
             "FORM",
             choices=MulticlassForm,
         ),
@@ -149,7 +153,7 @@ class TrainingOptions:
         loss = self.named_loss or "logistic"
         if self.l1_ratio is not None and self.regularizer != "elastic_net":
             raise ParameterError("l1_ratio has no meaning without regularizer=elastic_net; leave it out")
-        same = ("intercept", "multiclass", "solver", "max_passes", "seed")
+        same = ("nonnegative", "intercept", "multiclass", "solver", "max_passes", "seed")
         return {name: getattr(self, name) for name in same} | {
             "loss": get_loss(loss, **self._loss_settings(loss)),
             "regularizer": get_regularizer(

@@ -32,12 +32,14 @@ class LinearModel(LinearEstimator):
         A name among `beeline.losses.LOSSES`, or a loss with settings of its own, or one of yours.
     regularizer : str or Regularizer, default="l2"
         "l2", "l1", "elastic_net" or a regularizer with settings of its own.
+    nonnegative : bool, default=False
+        No weight may be negative (scikit-learn says `positive`); intercepts may. The bundle method trains such models.
     <C>
     <fit_intercept>
     multi_class : {"auto", "ovr", "softmax", "crammer_singer"}, default="auto"
         How classes are told apart: each against the rest, or all in one problem by the logistic loss ("softmax") or the
         hinge ("crammer_singer"). "auto" is "softmax" for the logistic loss with L2 and more than two classes, "ovr"
-        otherwise. The losses "softmax" and "crammer_singer" name the form themselves.
+        otherwise and with `nonnegative`. The losses "softmax" and "crammer_singer" name the form themselves.
     <class_weight>
     probability : bool, default=False
         Offer `predict_proba` for losses that give scores only, calibrated by Platt's method.
@@ -63,6 +65,7 @@ class LinearModel(LinearEstimator):
         loss: str | Loss = "logistic",
         regularizer: str | Regularizer = "l2",
         *,
+        nonnegative: bool = False,
         C: float | Auto = 1.0,
         fit_intercept: FitIntercept = True,
         multi_class: Literal["auto", "ovr", "softmax", "crammer_singer"] = "auto",
@@ -80,6 +83,7 @@ class LinearModel(LinearEstimator):
     ) -> None:
         self.loss = loss
         self.regularizer = regularizer
+        self.nonnegative = nonnegative
         self.C = C
         self.fit_intercept = fit_intercept
         self.multi_class = multi_class
@@ -129,6 +133,7 @@ class LinearModel(LinearEstimator):
         return {
             "loss": self.loss,
             "regularizer": self.regularizer,
+            "nonnegative": bool(self.nonnegative),
             "C": self.C,
             "multiclass": self.multi_class,
             "class_weight": self.class_weight,

@@ -46,7 +46,7 @@ def select_C(  # noqa: N802
     **options
         How to search: `folds`, `metric`, `rule`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`, `compare_cold`,
         `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, as in `Selecting`. What to train:
-        `regularizer`, `class_weight`, `intercept`, `multiclass`, `solver`, `seed`, as in `Settings`.
+        `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`, `seed`, as in `Settings`.
 
     Returns
     -------

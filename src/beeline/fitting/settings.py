@@ -28,6 +28,8 @@ class Settings:
     ----------
     loss, regularizer
         Names, or objects with settings of their own.
+    nonnegative
+        No weight may be negative; intercepts may.
     C
         What multiplies the loss of every row: J = Ω(w) + C·Σ weight_i·l_i. "auto" searches for the best.
     alpha
@@ -50,6 +52,7 @@ class Settings:
 
     loss: str | Loss = "logistic"
     regularizer: str | Regularizer = "l2"
+    nonnegative: bool = False
     C: float | Auto = 1.0
     alpha: float | Auto | None = None
     class_weight: ClassWeight = None
@@ -90,7 +93,8 @@ class Settings:
     @property
     def the_regularizer(self) -> Regularizer:
         """Ω itself."""
-        return get_regularizer(self.regularizer)
+        regularizer = get_regularizer(self.regularizer)
+        return regularizer.without_negative_weights() if self.nonnegative else regularizer
 
     @property
     def searches(self) -> bool:
@@ -105,6 +109,7 @@ class Settings:
         record: dict[str, Any] = {
             "regularizer": regularizer.name,
             "l1_ratio": regularizer.l1 if regularizer.name == "elastic_net" else None,
+            "nonnegative": regularizer.nonnegative or None,
             "C": float(self.C) if self.alpha is None else None,
             "alpha": None if self.alpha is None else float(self.alpha),
             "class_weight": {str(k): float(v) for k, v in weights.items()} if isinstance(weights, Mapping) else weights,

@@ -73,12 +73,25 @@ class Point:
             return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
         return o.weighted(self.slopes)
 
+    @property
+    def pull(self) -> float:
+        """The largest slope by which the loss pulls a weight away from zero, to where it may go; one pass.
+
+        While that is at most strength·l1, zero weights are optimal, the intercept being so.
+        """
+        o = self.objective
+        gradient, n = self.loss_gradient[: o.n_regularized], o.data.n_features * o.n_outputs
+        pulls = np.abs(gradient)
+        if o.regularizer.nonnegative:
+            pulls[:n] = np.maximum(-gradient[:n], 0.0)
+        return float(pulls.max(initial=0.0))
+
     @cached_property
     def gradient(self) -> Floats:
-        """∂J(θ); one pass."""
+        """∂J(θ), without what keeps weights from being negative; one pass."""
         o = self.objective
         gradient, n = self.loss_gradient.copy(), o.n_regularized
-        if o.regularizer.smooth:
+        if not o.regularizer.l1:
             add_scaled(o.strength * o.regularizer.l2, self.theta[:n], gradient[:n])
         else:
             add_scaled(o.strength, o.regularizer.gradient(self.theta[:n]), gradient[:n])
@@ -212,7 +225,8 @@ class Point:
         """A lower bound of min J by lemma 5 of the bundle paper: J − ‖∂J‖²/(2λ), λ = strength · l2.
 
         It equals the duality gap at the dual point α_i = −c_i·l'(z_i), and holds for a free intercept once that is
-        optimal for the weights: J minimised over b is as strongly convex in w as J itself.
+        optimal for the weights: J minimised over b is as strongly convex in w as J itself. Where no weight may be
+        negative it holds all the more, but J does not come down to it.
         """
         o = self.objective
         modulus = o.strength * o.regularizer.l2
@@ -243,7 +257,7 @@ class Line:
     def _penalty(self, t: float) -> tuple[float, float]:
         """Ω and its derivative by t."""
         omega, n = self.point.objective.regularizer, self.point.objective.n_regularized
-        if omega.smooth:
+        if not omega.l1:
             constant, linear, square = self._products
             return omega.l2 * (0.5 * constant + t * (linear + 0.5 * t * square)), omega.l2 * (linear + t * square)
         moved, direction = self.point.theta[:n] + t * self.direction[:n], self.direction[:n]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,24 +21,39 @@ class Regularizer(ABC):
     Attributes
     ----------
     l1, l2
-        The parts of the absolute and of the squared weights. Ω is strongly convex with modulus `l2`, and smooth
-        where `l1` is 0.
+        The parts of the absolute and of the squared weights. Ω is strongly convex with modulus `l2`.
+    nonnegative
+        No weight may be negative: Ω is infinite where one is. Intercepts may, also regularized ones. `value` and
+        `gradient` know nothing of it; only a solver that keeps to it takes such an Ω.
     """
 
     name: ClassVar[str]
     l1: float
     l2: float
+    nonnegative: bool = False
 
     @abstractmethod
     def __init__(self) -> None: ...
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        said = self._settings | ({"nonnegative": True} if self.nonnegative else {})
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in said.items())})"
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What the constructor was told, for `repr`."""
+        return {}
 
     @property
     def smooth(self) -> bool:
         """Whether Ω has a gradient everywhere."""
-        return self.l1 == 0
+        return self.l1 == 0 and not self.nonnegative
+
+    def without_negative_weights(self) -> Self:
+        """The same Ω where no weight may be negative."""
+        other = copy(self)
+        other.nonnegative = True
+        return other
 
     def value(self, w: Floats) -> float:
         """Ω(w)."""
@@ -54,8 +70,8 @@ class L2(Regularizer):
 
     name = "l2"
 
-    def __init__(self) -> None:
-        self.l1, self.l2 = 0.0, 1.0
+    def __init__(self, *, nonnegative: bool = False) -> None:
+        self.l1, self.l2, self.nonnegative = 0.0, 1.0, nonnegative
 
 
 class L1(Regularizer):
@@ -63,8 +79,8 @@ class L1(Regularizer):
 
     name = "l1"
 
-    def __init__(self) -> None:
-        self.l1, self.l2 = 1.0, 0.0
+    def __init__(self, *, nonnegative: bool = False) -> None:
+        self.l1, self.l2, self.nonnegative = 1.0, 0.0, nonnegative
 
 
 class ElasticNet(Regularizer):
@@ -72,13 +88,14 @@ class ElasticNet(Regularizer):
 
     name = "elastic_net"
 
-    def __init__(self, l1_ratio: float = 0.5) -> None:
+    def __init__(self, l1_ratio: float = 0.5, *, nonnegative: bool = False) -> None:
         if not 0 <= l1_ratio <= 1:
             raise ParameterError(f"l1_ratio must lie between 0 and 1, not {l1_ratio}")
-        self.l1, self.l2 = float(l1_ratio), 1.0 - float(l1_ratio)
+        self.l1, self.l2, self.nonnegative = float(l1_ratio), 1.0 - float(l1_ratio), nonnegative
 
-    def __repr__(self) -> str:
-        return f"ElasticNet(l1_ratio={self.l1})"
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {"l1_ratio": self.l1}
 
 
 REGULARIZERS: dict[str, type[Regularizer]] = {kind.name: kind for kind in (L2, L1, ElasticNet)}

@@ -55,13 +55,13 @@ def _largest_norm(block: object) -> float:
 def null_C(objective: Objective) -> float:  # noqa: N802
     """The largest power of two at which L1 keeps all weights at zero: C·‖Σ c_i l'_i x_i‖_∞ ≤ l1.
 
+    Where no weight may be negative, only features that pull upwards count.
     The intercept is the best one for zero weights, or zero where several of them do not follow from the scores; the
     path then begins near that C. The costs of `objective` have C = 1, and its strength is 1.
     """
     point = objective.at().with_best_intercept(1e-6) if balances(objective) else objective.at()
-    steepest = float(np.abs(point.loss_gradient[: objective.n_regularized]).max(initial=0.0))
-    l1 = objective.strength * objective.regularizer.l1
-    return power_of_two_below(l1 / steepest) if steepest > 0 else 1.0
+    l1, pull = objective.strength * objective.regularizer.l1, point.pull
+    return power_of_two_below(l1 / pull) if pull > 0 else 1.0
 
 
 def highest_C(lowest: float) -> float:  # noqa: N802

@@ -33,6 +33,7 @@ __all__ = [
     "Status",
     "Step",
     "TracePoint",
+    "knows_no_bounds",
     "needs_l2",
     "size_without_model",
     "theta_of",
@@ -326,4 +327,11 @@ def needs_l2(objective: Objective) -> str | None:
     """Why a solver that needs L2 and nothing else in Ω cannot take the objective, or None."""
     if objective.regularizer.l1 or not objective.regularizer.l2:
         return f"needs L2 regularization, not {objective.regularizer!r}"
+    return knows_no_bounds(objective)
+
+
+def knows_no_bounds(objective: Objective) -> str | None:
+    """Why a solver whose weights may have any sign cannot take the objective, or None."""
+    if objective.regularizer.nonnegative:
+        return f"cannot keep weights from being negative, as {objective.regularizer!r} does"
     return None

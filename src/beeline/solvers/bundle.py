@@ -23,6 +23,8 @@ __all__ = ["Bundle"]
 Variant = Literal["ocas", "bmrm", "line"]
 Bounds = tuple[float | Floats, float | Floats]
 
+_NONNEGATIVE: Bounds = (0.0, np.inf)
+
 _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
 _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
@@ -64,7 +66,7 @@ class Bundle(Solver):
     variant
         `ocas`, `bmrm` or `line`.
     nonnegative
-        No weight may be negative.
+        No weight may be negative, as a regularizer may say too.
     bounds
         (lower, upper) bounds of the weights, a number for all or one for each; zero must lie within.
     max_planes
@@ -105,6 +107,8 @@ class Bundle(Solver):
             )
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
+        if objective.regularizer.nonnegative and self.bounds is not None and np.any(np.asarray(self.bounds[0]) < 0):
+            return f"was given bounds below zero, which {objective.regularizer!r} rules out; leave one of them out"
         return None
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
@@ -139,12 +143,13 @@ class Bundle(Solver):
 
     def _penalty(self, objective: Objective) -> Penalty:
         omega, strength = objective.regularizer, objective.strength
-        if self.bounds is None:
+        bounds = _NONNEGATIVE if self.bounds is None and omega.nonnegative else self.bounds
+        if bounds is None:
             return Penalty(strength * omega.l1, strength * omega.l2)
         n = objective.data.n_features * objective.n_outputs
         rest = objective.n_regularized - n  # regularized intercepts, which have no bounds
         try:
-            low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64).ravel(), n) for side in self.bounds)
+            low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64).ravel(), n) for side in bounds)
         except ValueError:
             raise ParameterError(f"there must be one bound for all weights, or one for each of {n}") from None
         low, high = np.append(low, np.full(rest, -np.inf)), np.append(high, np.full(rest, np.inf))
@@ -168,7 +173,7 @@ def _checked_bounds(nonnegative: bool, bounds: Bounds | None) -> Bounds | None:
     if nonnegative and bounds is not None:
         raise ParameterError("nonnegative=True is the same as bounds=(0, inf); leave one of them out")
     if nonnegative:
-        return 0.0, np.inf
+        return _NONNEGATIVE
     if bounds is not None and not (np.all(np.asarray(bounds[0]) <= 0) and np.all(np.asarray(bounds[1]) >= 0)):
         raise ParameterError("zero must lie within the bounds of the weights")
     return bounds

@@ -13,7 +13,7 @@ from beeline.data.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
-from beeline.solvers.base import Solver, Step
+from beeline.solvers.base import Solver, Step, knows_no_bounds
 from beeline.solvers.newton import search
 
 __all__ = ["L1CD", "strength_max"]
@@ -64,6 +64,8 @@ class L1CD(Solver):
             return f"needs a loss of one score a row, unlike {objective.loss!r}"
         if not objective.regularizer.l1 > 0:
             return f"needs L1 or elastic net regularization, not {objective.regularizer!r}"
+        if reason := knows_no_bounds(objective):
+            return reason
         if objective.data.n_rows >= 2**32:
             return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
         return None
@@ -108,8 +110,7 @@ def strength_max(objective: Objective) -> float:
     """
     if not objective.regularizer.l1 > 0:
         return np.inf
-    point = objective.at().with_best_intercept()
-    return float(np.abs(point.loss_gradient[: objective.n_regularized]).max(initial=0.0)) / objective.regularizer.l1
+    return objective.at().with_best_intercept().pull / objective.regularizer.l1
 
 
 def lower_bound(point: Point) -> float:

@@ -12,7 +12,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Objective, Point
-from beeline.solvers.base import Solver, Step
+from beeline.solvers.base import Solver, Step, knows_no_bounds
 from beeline.solvers.l1_cd import lower_bound
 from beeline.solvers.newton import search
 from beeline.solvers.planes import balances, settled
@@ -64,7 +64,7 @@ class LBFGS(Solver):
             return f"needs a loss with a curvature for several free intercepts, unlike {objective.loss!r}"
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
-        return None
+        return knows_no_bounds(objective)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""

@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -73,7 +73,8 @@ class Task:
     multiclass
         How several classes are told apart: `ovr`, each against the rest; `softmax` and `crammer_singer`, all in one
         problem, by the logistic loss or the hinge. `auto`: `softmax` for the logistic loss and L2 where there are more
-        than two classes, `ovr` otherwise. A loss of several scores always has one problem.
+        than two classes, `ovr` otherwise, also where no weight may be negative: of a softmax only differences of
+        weights matter, which that would leave free. A loss of several scores always has one problem.
     """
 
     data: Dataset
@@ -114,6 +115,11 @@ class Task:
             wanted = _JOINT[self.multiclass][1].name
             raise ParameterError(
                 f"multiclass={self.multiclass!r} extends the loss {wanted!r} to more classes, not {self.loss.name!r}"
+            )
+        if self.regularizer.nonnegative and self.n_classes == 2 and (joint := self.joint_loss) and joint.shift_free:
+            raise ParameterError(
+                f"nonnegative=True says nothing of two classes by {joint.name!r}, of whose weights only differences "
+                "are kept; take a loss of one score, such as 'logistic' or 'hinge'"
             )
 
     def _check_labels(self) -> None:
@@ -292,6 +298,8 @@ def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats |
     if start is None:
         return [None] * len(objectives)
     first = objectives[0]
+    if first.regularizer.nonnegative:
+        start = replace(start, weights=np.maximum(start.weights, 0.0))
     halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
     outputs = first.n_outputs if first.n_outputs > 1 and halves is None else len(objectives)
     if start.weights.shape != (shape := (first.data.n_features, outputs)):
