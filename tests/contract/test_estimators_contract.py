@@ -47,7 +47,11 @@ ESTIMATORS = [
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
 ]
-VARIANTS = [QuantileRegressor(alpha=0.01, l1_ratio=0.0), CostSensitiveClassifier(rescaling="slack")]
+VARIANTS = [
+    QuantileRegressor(alpha=0.01, l1_ratio=0.0),
+    CostSensitiveClassifier(rescaling="slack"),
+    LinearModel(loss="hinge", nonnegative=True),
+]
 
 
 # Some checks give targets without meaning, on which a pass limit is right to come first.

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beeline import regularizers
 from beeline.exceptions import ParameterError
 from beeline.regularizers import REGULARIZERS, ElasticNet, Regularizer, get_regularizer
 
@@ -57,6 +58,17 @@ def test_as_convex_as_it_says(omega, seed, part):
     curved = 0.5 * omega.l2 * part * (1 - part) * np.sum((u - v) ** 2)
     above = part * omega.value(u) + (1 - part) * omega.value(v)
     assert between <= above - curved + 1e-10 * (1 + above)
+
+
+@every_regularizer
+def test_without_negative_weights(omega):
+    bounded = omega.without_negative_weights()
+    assert bounded.nonnegative
+    assert not omega.nonnegative
+    assert not bounded.smooth
+    assert (bounded.l1, bounded.l2) == (omega.l1, omega.l2)
+    assert repr(bounded) == (repr(omega)[:-1] + ", nonnegative=True)").replace("(, ", "(")
+    assert eval(repr(bounded), dict(vars(regularizers))).nonnegative  # noqa: S307 — it is what `repr` is for
 
 
 def test_settings_are_checked():

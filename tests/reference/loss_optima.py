@@ -110,7 +110,8 @@ def optimum(objective):
     values = formula(o.loss, z if k > 1 else z[:, 0], o.labels)
     parts = [w, b] if o.intercept == "regularized" else [w]
     omega = sum(o.regularizer.l2 / 2 * cp.sum_squares(part) + o.regularizer.l1 * cp.sum(cp.abs(part)) for part in parts)
-    problem = cp.Problem(cp.Minimize(o.strength * omega + o.costs @ values))
+    signs = [w >= 0] if o.regularizer.nonnegative else []
+    problem = cp.Problem(cp.Minimize(o.strength * omega + o.costs @ values), signs)
     problem.solve(solver="CLARABEL", **_EXACT)
     assert problem.status == "optimal"
     return problem.value, o.join(w.value.ravel(), b.value.ravel() if b.value is not None else np.zeros(k))

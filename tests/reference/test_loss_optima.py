@@ -32,6 +32,9 @@ SETTINGS = {
     "multivariate_squared": {"metric": [[2, 1, 0], [1, 3, 0.5], [0, 0.5, 1]]},
 }
 REGULARIZERS = (L2(), L1(), ElasticNet(0.4))
+NONNEGATIVE = tuple(regularizer.without_negative_weights() for regularizer in REGULARIZERS)
+# Zero weights satisfy a perceptron, and these rows ask novelty for positive ones by themselves.
+NOT_RESTRICTED = ("perceptron", "squared_perceptron", "multiclass_perceptron", "novelty")
 EVERY = [kind(**SETTINGS.get(name, {})) for name, kind in LOSSES.items()]
 
 
@@ -97,6 +100,20 @@ def test_solvers_reach_the_minimum(solver, loss, regularizer):
     assert result.status is Status.CONVERGED
     assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert result.objective * (1 - result.gap) <= best + 1e-7 * (1 + best)  # what is certified is true
+
+
+@pytest.mark.parametrize("loss", EVERY, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("regularizer", NONNEGATIVE, ids=lambda regularizer: regularizer.name)
+def test_nonnegative_weights_reach_the_minimum(loss, regularizer):
+    o, best, _ = solved(loss, regularizer)
+    assert [name for name, solver in SOLVERS.items() if solver.create(1e-7, 1, 0).refusal(o) is None] == ["bundle"]
+    result = SOLVERS["bundle"].create(1e-7, 50_000, 0).solve(o)
+    assert result.status is Status.CONVERGED
+    assert result.theta[: D * o.n_outputs].min() >= 0
+    assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
+    assert result.objective * (1 - result.gap) <= best + 1e-7 * (1 + best)
+    free = solved(loss, REGULARIZERS[NONNEGATIVE.index(regularizer)])[1]
+    assert free < best * (1 - 1e-3) or loss.name in NOT_RESTRICTED
 
 
 @pytest.mark.parametrize(

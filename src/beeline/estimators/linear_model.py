@@ -102,13 +102,14 @@ class LinearModel(LinearEstimator):
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
         labels = get_loss(self.loss).labels
+        poor = bool(self.nonnegative)  # where features speak against a class, such weights cannot say so
         tags.target_tags.required = self._needs_labels
         tags.target_tags.multi_output, tags.target_tags.single_output = self._several, not self._several
         if self._classifies or labels == "sets":
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=self._classifies, multi_label=labels == "sets")
+            tags.classifier_tags = ClassifierTags(poor, multi_class=self._classifies, multi_label=labels == "sets")
         else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags(poor)
         return tags
 
     @property
