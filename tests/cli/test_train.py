@@ -68,6 +68,30 @@ def test_text_to_model(beeline, tmp_path, svm_rows):
     assert model.recipe is not None
 
 
+def test_nonnegative_weights(quickly, tmp_path, svm_rows):
+    path = svm_rows[0]
+    free = json.loads(done_well(quickly("train", path, "-o", "free", "--loss", "hinge", "--json")))
+    assert Model.load(tmp_path / "free").weights.min() < 0
+    assert "nonnegative" not in free["settings"]
+    facts = json.loads(done_well(quickly("train", path, "-o", "m", "--loss", "hinge", "--nonnegative", "--json")))
+    assert facts["settings"]["nonnegative"] is True
+    assert facts["report"]["solver"] == "bundle"
+    assert facts["report"]["objective"] > free["report"]["objective"]
+    assert Model.load(tmp_path / "m").weights.min() == 0
+    done_well(quickly("select", path, "-o", "s", "--loss", "hinge", "--regularizer", "l1", "--nonnegative"))
+    assert Model.load(tmp_path / "s").weights.min() == 0
+    follow = done_well(quickly("select", path, "--loss", "hinge", "--nonnegative", "--C-max", "1"))
+    assert "--nonnegative" in follow
+    assert "nonnegative True" in done_well(quickly("inspect", "m"))
+
+
+def test_nonnegative_weights_and_solvers_that_cannot(quickly, svm_rows):
+    words = "the solver 'dual_cd' cannot keep weights at zero or above, as L2(--nonnegative) asks"
+    assert words in one_line(quickly("train", svm_rows[0], "-o", "m", "--nonnegative", "--solver", "dual_cd"), 2)
+    words = "--nonnegative says nothing of two classes by 'softmax'"
+    assert words in one_line(quickly("train", svm_rows[0], "-o", "m", "--nonnegative", "--loss", "softmax"), 2)
+
+
 def test_json(quickly, svm_rows):
     facts = json.loads(done_well(quickly("train", svm_rows[0], "-o", "m", "--loss", "hinge", "--json")))
     assert facts["loss"] == "hinge"

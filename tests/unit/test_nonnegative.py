@@ -117,7 +117,7 @@ class TestSolvers:
             "l1_cd": ("logistic", "l1", BINARY),
         }.get(name, ("logistic", "l2", BINARY))
         LinearModel(loss, regularizer, solver=name, tol=0.1).fit(X, y)
-        sentence = rf"the solver '{name}' cannot keep weights from being negative, as .*nonnegative=True\) does; for .* "
+        sentence = rf"the solver '{name}' cannot keep weights at zero or above, as .*nonnegative=True\) asks; for .* "
         with pytest.raises(ParameterError, match=sentence + "take bundle$"):
             LinearModel(loss, regularizer, solver=name, nonnegative=True).fit(X, y)
         with pytest.raises(ParameterError, match=f"the solver '{name}' cannot keep"):
@@ -151,7 +151,7 @@ class TestSolvers:
 class TestSearch:
     @pytest.mark.parametrize(("loss", "regularizer"), [("logistic", "l2"), ("hinge", "l1"), ("logistic", "elastic_net")])
     def test_auto(self, loss, regularizer):
-        model = LinearModel(loss, regularizer, C="auto", cv=3, nonnegative=True).fit(X, BINARY)
+        model = LinearModel(loss, regularizer, C="auto", cv=0.3, nonnegative=True).fit(X, BINARY)
         assert model.coef_.min() == 0
         assert model.coef_.max() > 0
         again = LinearModel(loss, regularizer, C=model.C_, nonnegative=True).fit(X, BINARY)

@@ -333,5 +333,5 @@ def needs_l2(objective: Objective) -> str | None:
 def knows_no_bounds(objective: Objective) -> str | None:
     """Why a solver whose weights may have any sign cannot take the objective, or None."""
     if objective.regularizer.nonnegative:
-        return f"cannot keep weights from being negative, as {objective.regularizer!r} does"
+        return f"cannot keep weights at zero or above, as {objective.regularizer!r} asks"
     return None
