@@ -68,7 +68,7 @@ def test_without_negative_weights(omega):
     assert not bounded.smooth
     assert (bounded.l1, bounded.l2) == (omega.l1, omega.l2)
     assert repr(bounded) == (repr(omega)[:-1] + ", nonnegative=True)").replace("(, ", "(")
-    assert eval(repr(bounded), dict(vars(regularizers))).nonnegative  # noqa: S307 — it is what `repr` is for
+    assert eval(repr(bounded), dict(vars(regularizers))).nonnegative
 
 
 def test_settings_are_checked():

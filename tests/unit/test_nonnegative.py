@@ -149,7 +149,9 @@ class TestSolvers:
 
 
 class TestSearch:
-    @pytest.mark.parametrize(("loss", "regularizer"), [("logistic", "l2"), ("hinge", "l1"), ("logistic", "elastic_net")])
+    @pytest.mark.parametrize(
+        ("loss", "regularizer"), [("logistic", "l2"), ("hinge", "l1"), ("squared_hinge", "elastic_net")]
+    )
     def test_auto(self, loss, regularizer):
         model = LinearModel(loss, regularizer, C="auto", cv=0.3, nonnegative=True).fit(X, BINARY)
         assert model.coef_.min() == 0
