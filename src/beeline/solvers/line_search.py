@@ -40,7 +40,7 @@ def least(line: Line, high: float, first: float, accuracy: float) -> float:
     `first` is where it looks first.
     """
     if has_kinks(line.point.objective):
-        return valley(line, 0.0, high, first).t
+        return max(0.0, valley(line, 0.0, high, first).t)  # a kink at zero may be rounded to just below it
     return line.least(0.0, high, min(first, high), accuracy)
 
 
