@@ -30,7 +30,6 @@ _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
 _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
-_FINE = 1e-9  # tolerances below which vertices get there sooner than centres
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
@@ -165,7 +164,7 @@ class Bundle(Solver):
         if penalty.l2:
             return QuadraticModel(penalty, planes)
         scale = size_without_model(objective) or float(objective.costs.sum()) or 1.0
-        if self.variant == "ocas" and self.tol >= _FINE and CentredModel.takes(penalty, planes):
+        if self.variant == "ocas" and CentredModel.takes(penalty, planes):
             return CentredModel(penalty, planes, scale, self.tol)
         return LinearModel(penalty, planes, scale)
 
