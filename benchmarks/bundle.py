@@ -7,6 +7,7 @@
   most 0.1 % above a bound that is proven.
 - dual: within 2 times `DualCD` at λ = 1e-3, in the geometric mean.
 - products: a step takes at most 1.3 times its two products with the rows, where those are most of the work (covtype).
+- l1: steps and time with L1, without a claim; a run that takes more than half a minute is left there.
 - growth: the time grows with the rows like rows^s, s ≤ 1.1, from 10,000 rows of covtype and KDD99 to all, for L2 and
   L1, λ = 1e-5.
 - quantile: at most 1/20 of the time of scikit-learn's QuantileRegressor on `fried`, in the geometric mean, to an
@@ -18,7 +19,7 @@ Sets: a9a, w8a, KDD99, covtype, 20 newsgroups; λ = 1e-3, 1e-4, 1e-5, 1e-6. A ru
 then, which flatters it. All may use all cores; the machine should have nothing else to do. A time that is compared with
 another solver's is the least of several, taken in turn.
 
-    python benchmarks/bundle.py [--check] [--full] [--only steps,svmperf,dual,products,growth,quantile]
+    python benchmarks/bundle.py [--check] [--full] [--only steps,svmperf,dual,products,l1,growth,quantile]
                                 [--sets a9a,w8a] [--markdown FILE]
 """
 
@@ -51,10 +52,11 @@ from beeline.solvers.dual_cd import DualCD
 GAP = 1e-3
 SETS = ("a9a", "w8a", "kdd99", "covtype", "20newsgroups")
 STRENGTHS = (1e-3, 1e-4, 1e-5, 1e-6)
-PARTS = ("steps", "svmperf", "dual", "products", "growth", "quantile")
+PARTS = ("steps", "svmperf", "dual", "products", "l1", "growth", "quantile")
 _PASSES, _BMRM_PASSES = 5000, 20_000
 _PATIENCE, _MORE_PATIENCE = 6, 60  # times as long as `ocas`, for `bmrm`
 _ENOUGH = 60.0  # seconds, after which 3.5 times will do
+_HALF_A_MINUTE = 30.0
 _REPEATS = 5
 
 
@@ -206,6 +208,18 @@ def products(name: str, report: Report) -> None:
     report.figure(f"a step to its two products, {name}", float(wall), 1.3)
 
 
+def one_norm(names: list[str], report: Report) -> None:
+    """With L1: steps, time and what is left of the weights."""
+    report.head("set", "λ", "steps, L1", "seconds", "weights that are not zero")
+    for name in names:
+        for strength in STRENGTHS:
+            o = objective(name, strength, regularizer=L1())
+            result, taken = timed_solve(Bundle(GAP, _PASSES), o, _HALF_A_MINUTE)
+            over = "" if result.gap <= GAP else f" (gap {result.gap:.1%})"
+            left = np.count_nonzero(result.theta)
+            report.row(name, f"{strength:g}", f"{result.iterations}{over}", f"{taken:.2f}", left)
+
+
 def growth(names: list[str], report: Report) -> None:
     """The exponent s of time ~ rows^s."""
     sizes = (10_000, 40_000, 160_000)
@@ -262,6 +276,7 @@ def main() -> int:
         "svmperf": lambda: against_svmperf(names, report),
         "dual": lambda: against_dual(names, report),
         "products": lambda: products("covtype", report),
+        "l1": lambda: one_norm(names, report),
         "growth": lambda: growth(names, report),
         "quantile": lambda: quantiles(options.full, report),
     }
