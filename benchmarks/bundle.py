@@ -8,6 +8,7 @@
 - dual: within 2 times `DualCD` at λ = 1e-3, in the geometric mean.
 - products: a step takes at most 1.3 times its two products with the rows, where those are most of the work (covtype).
 - l1: steps and time with L1, without a claim; a run that takes more than half a minute is left there.
+- regression: ε-insensitive regression with a free intercept on `fried`, without a claim (figure 4 of the paper).
 - growth: the time grows with the rows like rows^s, s ≤ 1.1, from 10,000 rows of covtype and KDD99 to all, for L2 and
   L1, λ = 1e-5.
 - quantile: at most 1/20 of the time of scikit-learn's QuantileRegressor on `fried`, in the geometric mean, to an
@@ -19,7 +20,7 @@ Sets: a9a, w8a, KDD99, covtype, 20 newsgroups; λ = 1e-3, 1e-4, 1e-5, 1e-6. A ru
 then, which flatters it. All may use all cores; the machine should have nothing else to do. A time that is compared with
 another solver's is the least of several, taken in turn.
 
-    python benchmarks/bundle.py [--check] [--full] [--only steps,svmperf,dual,products,l1,growth,quantile]
+    python benchmarks/bundle.py [--check] [--full] [--only steps,svmperf,dual,products,l1,regression,growth,quantile]
                                 [--sets a9a,w8a] [--markdown FILE]
 """
 
@@ -38,11 +39,12 @@ from pathlib import Path
 import numpy as np
 from support import sets
 from support.alike import share_alike
-from support.bundle_peers import QUANTILE_SOLVERS, SvmPerf, quantile_contest
+from support.bundle_peers import QUANTILE_SOLVERS, SvmPerf, fried, quantile_contest
 
+from beeline.data.arrays import from_arrays
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
-from beeline.losses import Hinge
+from beeline.losses import EpsilonInsensitive, Hinge
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, Regularizer
 from beeline.solvers.base import Result
@@ -52,7 +54,7 @@ from beeline.solvers.dual_cd import DualCD
 GAP = 1e-3
 SETS = ("a9a", "w8a", "kdd99", "covtype", "20newsgroups")
 STRENGTHS = (1e-3, 1e-4, 1e-5, 1e-6)
-PARTS = ("steps", "svmperf", "dual", "products", "l1", "growth", "quantile")
+PARTS = ("steps", "svmperf", "dual", "products", "l1", "regression", "growth", "quantile")
 _PASSES, _BMRM_PASSES = 5000, 20_000
 _PATIENCE, _MORE_PATIENCE = 6, 60  # times as long as `ocas`, for `bmrm`
 _ENOUGH = 60.0  # seconds, after which 3.5 times will do
@@ -220,6 +222,19 @@ def one_norm(names: list[str], report: Report) -> None:
             report.row(name, f"{strength:g}", f"{result.iterations}{over}", f"{taken:.2f}", left)
 
 
+def regression(report: Report) -> None:
+    """ε-insensitive regression, `ocas` and `bmrm`."""
+    X, y = fried()
+    report.head("λ", "steps, ocas", "steps, bmrm", "seconds, ocas", "seconds, bmrm")
+    for strength in STRENGTHS:
+        costs = np.full(len(y), 1 / len(y))
+        o = Objective(from_arrays(X, y), y, costs, EpsilonInsensitive(0.1), L2(), strength, "free")
+        ocas, ours = timed_solve(Bundle(GAP, _PASSES), o)
+        bmrm, theirs = timed_solve(Bundle(GAP, _BMRM_PASSES, variant="bmrm"), o, _HALF_A_MINUTE)
+        over = "" if bmrm.gap <= GAP else "over "
+        report.row(f"{strength:g}", ocas.iterations, f"{over}{bmrm.iterations}", f"{ours:.2f}", f"{over}{theirs:.2f}")
+
+
 def growth(names: list[str], report: Report) -> None:
     """The exponent s of time ~ rows^s."""
     sizes = (10_000, 40_000, 160_000)
@@ -277,6 +292,7 @@ def main() -> int:
         "dual": lambda: against_dual(names, report),
         "products": lambda: products("covtype", report),
         "l1": lambda: one_norm(names, report),
+        "regression": lambda: regression(report),
         "growth": lambda: growth(names, report),
         "quantile": lambda: quantiles(options.full, report),
     }
