@@ -6,6 +6,7 @@ from scipy.optimize import linprog, minimize
 
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ParameterError
+from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -270,6 +271,34 @@ class TestVariants:
         ocas = Bundle(1e-3).solve(o, callback=lambda step: values.append(step.objective))
         assert (np.diff(values) <= 0).all()
         assert 2 * ocas.iterations <= Bundle(1e-3, 10_000, variant="bmrm").solve(o).iterations
+
+    @pytest.mark.parametrize("regularizer", [L2(), L1()])
+    @pytest.mark.parametrize("intercept", ["none", "free"])
+    def test_steps_keep_their_points(self, regularizer, intercept):
+        # A stretch overwrites the memory of the point that it begins at.
+        o = problem(Hinge(), regularizer, n=500, strength=0.5, intercept=intercept)
+        start, seen = np.full(o.size, 0.1), []
+        Bundle(1e-5).solve(o, start=start, callback=seen.append)
+        assert len(seen) > 5
+        np.testing.assert_array_equal(start, 0.1)
+        for step in seen:
+            assert o.at(step.theta).value == pytest.approx(step.objective, rel=1e-12)
+
+    @pytest.mark.parametrize("regularizer", [L2(), L1(), ElasticNet(0.5)])
+    @pytest.mark.parametrize("intercept", ["none", "free"])
+    def test_same_bits_for_any_threads(self, regularizer, intercept):
+        # So many rows that every kernel has several tasks to share out.
+        o = problem(Hinge(), regularizer, n=50_000, d=10, intercept=intercept, strength=50.0)
+        before, found = num_threads(), []
+        try:
+            for threads in (1, 3):
+                set_num_threads(threads)
+                found.append(Bundle(1e-4).solve(o))
+        finally:
+            set_num_threads(before)
+        assert found[0].iterations > 5
+        assert found[0].trace[-1].gap == found[1].trace[-1].gap
+        np.testing.assert_array_equal(found[0].theta, found[1].theta)
 
     def test_within_the_bound_on_steps(self):
         o = problem(Hinge(), strength=100.0, intercept="none")

@@ -28,6 +28,7 @@ _NONNEGATIVE: Bounds = (0.0, np.inf)
 _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
 _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
+_SHORTEST = 1e-12  # step at which a line search looks first: steps of zero must not halve it to nothing
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
 _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
@@ -51,8 +52,8 @@ class Bundle(Solver):
     - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
 
     The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
-    linear programme (11) for L1, of which `ocas` takes a centre instead of a vertex. By theorem 2 the number of steps
-    is O(1/(λε)) for a gap of ε, whatever the number of rows.
+    linear programme (11) for L1, of which `ocas` takes centres, and vertices only near the end. By theorem 2 the number
+    of steps is O(1/(λε)) for a gap of ε, whatever the number of rows.
 
     Unlike in the paper, a free intercept is allowed: planes are taken of R minimised over the intercept, where that
     follows from the scores; for several outputs of a loss with kinks, the intercepts are part of the model.
@@ -135,7 +136,8 @@ class Bundle(Solver):
                 plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
                 best = min(best, near, key=lambda point: point.value)
             elif has_kinks(objective) and objective.intercept != "free":
-                best, plane = _stride(best, minimum, run, penalty)
+                best, plane, again = _stride(best, minimum, run, penalty)
+                passes += again
             else:
                 best, near = _advance(best, minimum, run, bounded=penalty.bounded)
                 plane, near = tangent(near, run.accuracy)
@@ -194,23 +196,23 @@ def _theta(best: Point, minimum: Minimum) -> Floats:
     return theta
 
 
-def _stride(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane]:
-    """(the best point on the line from here to the model's minimum, a plane); two passes.
+def _stride(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane, int]:
+    """(the best point on the line from here to the model's minimum, a plane, passes beyond the two of every step).
 
     At a point of a line on which J rises, a tangent lies above J⁻ at the model's minimum, and so does any mean of such
     tangents. One row by row says more than one tangent: rows near their kinks come in by parts, as they do in the
-    optimum. The stretch also reaches back a little, where J still falls, unless the plane would cut nothing off.
+    optimum. The stretch also reaches back a little, where J still falls. A plane that would cut too little off is taken
+    anew from J's rise alone; the scores of the direction, which the first one used up, cost another pass then.
     """
     direction = _theta(best, minimum) - best.theta
     line = best.line(direction)
-    t = least(line, 1.0 if penalty.bounded else np.inf, run.step, run.accuracy)
-    run.step = min(1.0, 2 * t) or 0.5 * run.step
+    t = run.searched(line, bounded=penalty.bounded)
     ahead = _ahead(t)
     best, plane = _stretched(line, t, t - ahead, t + 3 * ahead)
     cut = plane.at(minimum.weights) + penalty.value(minimum.weights)
-    if cut < minimum.bound + 0.5 * (best.value - minimum.bound):
-        best, plane = _stretched(best.line(direction), 0.0, 0.0, 2 * ahead)
-    return best, plane
+    if cut >= minimum.bound + 0.5 * (best.value - minimum.bound):
+        return best, plane, 0
+    return *_stretched(best.line(direction), 0.0, 0.0, 2 * ahead), 2
 
 
 def _stretched(line: Line, t: float, begin: float, end: float) -> tuple[Point, Plane]:
@@ -224,15 +226,11 @@ def _ahead(t: float) -> float:
 
 
 def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) -> tuple[Point, Point]:
-    """(the best point on the line from here to the model's minimum, the point where a plane is to be taken); one pass.
-
-    Beyond the minimum the line may leave the bounds.
-    """
+    """(the best point on the line from here to the model's minimum, the point where to take a plane); one pass."""
     line = best.line(_theta(best, minimum) - best.theta)
     if best.objective.intercept == "free" and not len(minimum.intercepts):
         line = _leaning(line, run.accuracy)
-    t = least(line, 1.0 if bounded else np.inf, run.step, run.accuracy)
-    run.step = min(1.0, 2 * t) or 0.5 * run.step
+    t = run.searched(line, bounded=bounded)
     ahead = _ahead(t)
     # Where an exponential is beyond all numbers, a programme could not even hold its plane.
     while line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero) and ahead > 1e-12:
@@ -272,6 +270,12 @@ class _Progress:
     def gap(self) -> float:
         """J⁺ − J⁻."""
         return self.value - self.bound if math.isfinite(self.value) else self.at_zero
+
+    def searched(self, line: Line, *, bounded: bool) -> float:
+        """Where J is least on a line; beyond t = 1 that may leave the bounds."""
+        t = least(line, 1.0 if bounded else np.inf, self.step, self.accuracy)
+        self.step = min(1.0, 2 * t) or max(0.5 * self.step, _SHORTEST)
+        return t
 
     def note(self, value: float, bound: float) -> bool:
         """Whether many steps have won nothing."""
