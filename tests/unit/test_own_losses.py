@@ -116,6 +116,32 @@ def test_what_a_class_says_of_itself_is_believed():
         LinearModel(Trusted(), max_passes=30).fit(X, Z)
 
 
+def test_kinks_that_a_class_tells_are_looked_at():
+    class Pieces(Stock):
+        smooth, piecewise_linear = False, True
+
+    class Told(Pieces):
+        def kinks(self, y):
+            return [(y, 5.0)]
+
+    class Elsewhere(Pieces):
+        def kinks(self, y):
+            return [(y + 1.0, 5.0)]
+
+    class Single(Pieces):
+        def kinks(self, y):
+            return [(y[0], 5.0)]
+
+    exact = LinearModel(Told(), fit_intercept=False).fit(X, Z).report_.objective
+    assert exact == pytest.approx(LinearModel(Stock(), fit_intercept=False).fit(X, Z).report_.objective, rel=2e-4)
+    with pytest.raises(ParameterError, match="must say by kinks where its pieces meet"):
+        LinearModel(Pieces()).fit(X, Z)
+    with pytest.raises(ParameterError, match=r"Elsewhere\(\) has other kinks than it says: .* by 5 and not by 0;"):
+        LinearModel(Elsewhere()).fit(X, Z)
+    with pytest.raises(ParameterError, match="as float64, one a row, 100 numbers"):
+        LinearModel(Single()).fit(X, Z)
+
+
 def test_newton_takes_it_with_a_curvature():
     with pytest.raises(ParameterError, match="'newton' needs a loss with a curvature"):
         LinearModel(Cubic(), solver="newton").fit(X, SIGNS)

@@ -59,8 +59,8 @@ def _polished(task: Task, settings: Settings, trained: Trained) -> Trained:
 def _finer_solver(task: Task, settings: Settings) -> str:
     """Who goes the rest of the way.
 
-    Where the loss has kinks, coordinate descent ends on them exactly, and so does the bundle method where that knows
-    not the loss or the regularizer; `auto` takes one of them for a loss of several scores.
+    Where the loss has kinks, coordinate descent ends on them exactly, and so does the bundle method where that does
+    not know the loss or the regularizer; `auto` takes one of them for a loss of several scores.
     """
     if settings.solver != "auto" or task.loss.smooth or task.joint_loss is not None:
         return settings.solver

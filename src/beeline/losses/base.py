@@ -311,12 +311,12 @@ class ScalarLoss(RowLoss):
         if self.compiled:
             return loss_stretch(self.compiled, self.parameters, z, dz, times, y, c)
         left, moved, right = (z + t * dz for t in times)
-        (low, falls), (high, rises) = self.value_and_grad(left, y), self.value_and_grad(right, y)
+        (low, falls), (high, rises) = self._evaluated(left, y), self._evaluated(right, y)
         room = (rises - falls) * (right - left)
         share = np.divide(high - low - falls * (right - left), room, out=np.zeros_like(z), where=room > 0).clip(0, 1)
         offsets = (1 - share) * (low - falls * left) + share * (high - rises * right)
         z[:], dz[:] = moved, c * (falls + share * (rises - falls))
-        return float(np.sum(c * self.value_and_grad(moved, y)[0])), float(np.sum(c * offsets))
+        return float(np.sum(c * self._evaluated(moved, y)[0])), float(np.sum(c * offsets))
 
 
 class VectorLoss(RowLoss):

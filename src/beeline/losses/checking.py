@@ -21,7 +21,8 @@ _HALVINGS, _LEFT = 40, 1e-4  # of an interval; what a jump leaves of the slope's
 def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
     """Raise `ParameterError` when a loss cannot be what it should.
 
-    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, or is not convex.
+    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, is not convex, or
+    tells of other kinks than it has.
     Up to 100 rows are given scores between −2 and 2; slopes are held against differences of values on both sides,
     between which a subgradient lies too, and must not fall along a line. A class attribute `trusted = True` says that a
     loss needs no such look.
@@ -52,6 +53,8 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
     if isinstance(loss, ScalarLoss) and type(loss).curvature is not RowLoss.curvature:
         _check_curvature(loss, z, y, slopes)
     _check_convexity(loss, y, n_outputs)
+    if isinstance(loss, ScalarLoss) and loss.piecewise_linear:
+        _check_kinks(loss, y)
 
 
 def has_kinks(loss: RowLoss, y: Floats, n_outputs: int = 1) -> bool:
@@ -113,6 +116,27 @@ def _check_convexity(loss: RowLoss, y: Floats, n_outputs: int) -> None:
                 f"{loss!r} is not convex: as the score{'' if scalar else 's'} of the label {y[row]} {where}, its slope "
                 f"falls from {slopes[at, row]:.4g} to {slopes[at + 1, row]:.4g}; without convexity no optimum can be "
                 "certified"
+            )
+
+
+def _check_kinks(loss: ScalarLoss, y: Floats) -> None:
+    """A line search believes the kinks that it is told: slopes must change by their jumps, and nowhere else."""
+    if type(loss).kinks is ScalarLoss.kinks:
+        raise ParameterError(f"{loss!r} says piecewise_linear = True; it must say by kinks where its pieces meet, too")
+    told = [(np.asarray(scores), jump) for scores, jump in loss.kinks(y.copy())]
+    if not all(scores.shape == y.shape and scores.dtype == np.float64 for scores, _ in told):
+        raise ParameterError(f"{loss!r} must give the scores of its kinks as float64, one a row, {len(y)} numbers")
+    for slopes_at, t in _lines(loss, y, 1):
+        slopes = slopes_at(t)
+        passed = sum((jump * ((t[:-1] < scores) & (scores < t[1:])) for scores, jump in told), np.zeros_like(t[1:]))
+        at_end = np.any([(t[:-1] == scores) | (t[1:] == scores) for scores, _ in told], axis=0)
+        wrong = ~at_end & (np.abs(np.diff(slopes, axis=0) - passed) > _CLOSE * (1 + np.abs(slopes).max(axis=0)))
+        if wrong.any():
+            at, row = (int(k[0]) for k in np.nonzero(wrong))
+            raise ParameterError(
+                f"{loss!r} has other kinks than it says: as the score of the label {y[row]} goes from {t[at, row]:.4g} "
+                f"to {t[at + 1, row]:.4g}, its slope changes by {slopes[at + 1, row] - slopes[at, row]:.4g} and not by "
+                f"{passed[at, row]:.4g}; look at kinks, or leave out piecewise_linear"
             )
 
 
