@@ -178,9 +178,7 @@ class Point:
         if self.objective.n_outputs > 1:
             raise ParameterError(f"the best intercepts of {self.objective.loss!r} do not follow from the scores")
         if not self.objective.loss.has_curvature:
-            along = np.zeros(self.objective.size)
-            along[-1] = 1.0
-            line = Line(self, along, [np.ones_like(z) for z in self.z])
+            line = self.upwards()
             return line.move(line.least(-np.inf, np.inf, 0.0, accuracy))
         point, low, high, last = self, -np.inf, np.inf, np.inf
         for _ in range(100):
@@ -219,6 +217,12 @@ class Point:
         """J along θ + t·direction; one pass."""
         self.forget()
         return Line(self, direction, self.objective.scores(direction))
+
+    def upwards(self) -> Line:
+        """J along the intercept of one output; no pass over the data."""
+        along = np.zeros(self.objective.size)
+        along[-1] = 1.0
+        return Line(self, along, [np.ones_like(z) for z in self.z])
 
     @cached_property
     def bound(self) -> float:
@@ -280,17 +284,26 @@ class Line:
     def least(self, low: float, high: float, first: float, accuracy: float) -> float:
         """Where J is least between low and high (either may be infinite), to a relative accuracy of J.
 
+        `first` is the first t to look at, and the best one must beat t = 0.
+        """
+        return self.bracket(low, high, first, accuracy)[0]
+
+    def bracket(self, low: float, high: float, first: float, accuracy: float) -> tuple[float, float, float]:
+        """Where J is least, as in `least`, and a t on each side of it, whose tangents meet no farther below J.
+
         J lies above its tangents: where those of a bracket meet is the next t to look at, and how far J is above that
-        bounds the error. Needs no smoothness. `first` is the first t, and the best one must beat t = 0.
+        bounds the error. Needs no smoothness. Where J has no slope, or at an end, both sides are one.
         """
         best, t = (self.point.value, 0.0), first
         left: tuple[float, float, float] | None = None  # t, J and its derivative, below the minimum
         right: tuple[float, float, float] | None = None
-        for _ in range(60):
+        for _ in range(200):
             value, slope = self.at(t)
             best = min(best, (value, t))
+            if slope == 0:
+                return best[1], t, t
             left, right = ((t, value, slope), right) if slope < 0 else (left, (t, value, slope))
-            if slope == 0 or (left is None and t <= low) or (right is None and t >= high):
+            if (left is None and t <= low) or (right is None and t >= high):
                 break
             if left is None or right is None:
                 span = 2 * abs(t - first) or 0.1 * max(1.0, abs(first))
@@ -302,7 +315,8 @@ class Line:
             if best[0] - floor <= accuracy * abs(best[0]) or width <= 1e-15 * max(abs(left[0]), abs(right[0])):
                 break
             t = left[0] + min(max(meet, 0.05 * width), 0.95 * width)
-        return best[1]
+        ends = [side[0] for side in (left, right) if side is not None]
+        return best[1], ends[0], ends[-1]
 
     def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, list[Floats]]:
         """The point at t, and a plane below the loss of one score a row that suits the line between begin and end.

@@ -16,7 +16,7 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.data.block import Block
 from beeline.kernels import dot
-from beeline.objective import Line, Objective, Point
+from beeline.objective import Objective, Point
 from beeline.solvers.line_search import Valley, has_kinks, valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
@@ -79,7 +79,7 @@ def _level(point: Point) -> Point:
     """
     if point.objective.loss.has_curvature:
         return point.with_best_intercept()
-    line, low, high = _upwards(point), None, None
+    line, low, high = point.upwards(), None, None
     t, reach = 0.0, 0.1
     scale = sum(float(np.abs(u).sum()) for u in point.slopes)
     for _ in range(200):
@@ -97,13 +97,6 @@ def _level(point: Point) -> Point:
         if t == last or abs(high[0] - low[0]) <= 1e-16 * max(abs(low[0]), abs(high[0])):
             break
     return point.shifted(t)
-
-
-def _upwards(point: Point) -> Line:
-    """J along the intercept."""
-    along = np.zeros(point.objective.size)
-    along[-1] = 1.0
-    return Line(point, along, [np.ones_like(z) for z in point.z])
 
 
 def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]]:
@@ -133,42 +126,18 @@ def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point
         rounding = 1e-14 * float(o.costs.sum())  # on a level piece the slope is nothing else
         if _slope(sides[1]) <= rounding and _slope(sides[2]) >= -rounding:
             return sides
-    t, left, right = _squeeze(_upwards(point), accuracy)
+    t, left, right = point.upwards().bracket(-np.inf, np.inf, 0.0, accuracy)
     return point.shifted(t), point.shifted(left), point.shifted(right)
 
 
 def _lowest(point: Point) -> Valley:
     """Where along the intercept J is least."""
-    return valley(_upwards(point), -np.inf, np.inf, 1e-3)
+    return valley(point.upwards(), -np.inf, np.inf, 1e-3)
 
 
 def _slope(point: Point) -> float:
     """∂R along the intercept."""
     return sum(float(u.sum()) for u in point.slopes)
-
-
-def _squeeze(line: Line, accuracy: float) -> tuple[float, float, float]:
-    """The best t that was seen, and both ends of a bracket whose tangents meet at most `accuracy`·|J| below."""
-    left: tuple[float, float, float] | None = None
-    right: tuple[float, float, float] | None = None
-    best, t, reach = (np.inf, 0.0), 0.0, 0.1
-    for _ in range(200):
-        value, slope = line.at(t)
-        best = min(best, (value, t))
-        if slope == 0:
-            return t, t, t
-        left, right = ((t, value, slope), right) if slope < 0 else (left, (t, value, slope))
-        if left is None or right is None:
-            t, reach = (t - reach, 4 * reach) if left is None else (t + reach, 4 * reach)
-            continue
-        width = right[0] - left[0]
-        meet = (left[1] - right[1] + right[2] * width) / (right[2] - left[2])
-        floor = left[1] + left[2] * meet
-        if best[0] - floor <= accuracy * abs(best[0]) or width <= 1e-15 * max(abs(left[0]), abs(right[0])):
-            break
-        t = left[0] + min(max(meet, 0.05 * width), 0.95 * width)
-    ends = [side[0] for side in (left, right) if side is not None]
-    return best[1], ends[0], ends[-1]
 
 
 class Planes:
