@@ -270,6 +270,14 @@ class TestOwnLosses:
             Bundle().solve(problem(Negative()))
 
 
+@pytest.mark.parametrize("regularizer", [L2(), L1(), ElasticNet(0.5)])
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_rows_without_features(regularizer, intercept):
+    y = np.array([1.0, -1.0, 1.0, 1.0])
+    o = Objective(from_arrays(np.zeros((4, 0))), y, np.ones(4), Hinge(), regularizer, 1e-3, intercept)
+    assert Bundle(1e-6).solve(o).objective == pytest.approx(2.0 if intercept == "free" else 4.0)
+
+
 def test_settings_are_checked():
     for settings, words in (
         ({"variant": "cutting"}, "variant must be one of ocas, bmrm, line"),

@@ -60,8 +60,8 @@ class CentredModel(LinearModel):
 
     @staticmethod
     def takes(penalty: Penalty, planes: Planes) -> bool:
-        """Whether all intercepts are eliminated and no bound is another one than zero."""
-        if planes.tails.shape[1]:
+        """Whether there are weights, all intercepts are eliminated, and no bound is another one than zero."""
+        if planes.tails.shape[1] or not planes.slopes.n_features:
             return False
         if penalty.lower is None or penalty.upper is None:
             return True
