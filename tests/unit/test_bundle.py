@@ -6,9 +6,10 @@ from bundle_problems import problem
 from scipy.optimize import linprog, minimize
 
 from beeline.data.arrays import from_arrays
+from beeline.data.block import Block
 from beeline.exceptions import ParameterError
 from beeline.kernels import num_threads, set_num_threads
-from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, ScalarLoss, VectorLoss
+from beeline.losses import CrammerSinger, EpsilonInsensitive, Hinge, LeastSquares, Logistic, ScalarLoss, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import choose_solver
@@ -72,6 +73,19 @@ class TestVariants:
         assert found[0].iterations > 5
         assert found[0].trace[-1].gap == found[1].trace[-1].gap
         np.testing.assert_array_equal(found[0].theta, found[1].theta)
+
+    def test_all_scores_of_a_row_come_from_one_product(self, monkeypatch):
+        o, seen, scores = problem(CrammerSinger(), n=150, outputs=4, intercept="none"), [], Block.scores
+
+        def watched(block, w):
+            if block.n_rows == 150:
+                seen.append(w.shape)
+            return scores(block, w)
+
+        monkeypatch.setattr(Block, "scores", watched)
+        result = Bundle(1e-3).solve(o)
+        assert set(seen) == {(8, 4)}
+        assert len(seen) <= result.iterations
 
     def test_within_the_bound_on_steps(self):
         o = problem(Hinge(), strength=100.0, intercept="none")

@@ -69,10 +69,10 @@ class LBFGS(Solver):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
         point, passes = settled(objective.at(start), 0.0), float(start is not None)
-        pairs = _Pairs(self.memory)
+        pairs, bound = _Pairs(self.memory), -math.inf
         while True:
             passes += 1
-            bound = lower_bound(point) if objective.regularizer.l1 else point.bound
+            bound = max(bound, lower_bound(point) if objective.regularizer.l1 else point.bound)
             facts = {"significant_figures": significant_figures(point.value, bound)}
             yield Step(point.theta, point.value, bound, passes, facts=facts)
             moved, cost = _next(point, pairs)

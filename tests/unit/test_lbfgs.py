@@ -1,0 +1,35 @@
+"""L-BFGS beyond what every solver has to do: its settings, and the digits that it is sure of."""
+
+import math
+
+import pytest
+from bundle_problems import problem
+
+from beeline.exceptions import ParameterError
+from beeline.losses import Hinge, Logistic
+from beeline.regularizers import L1, L2, ElasticNet
+from beeline.solvers.lbfgs import LBFGS
+
+
+@pytest.mark.parametrize("regularizer", [L2(), L1(), ElasticNet(0.5)])
+def test_figures_are_those_of_the_gap(regularizer):
+    o, figures = problem(Logistic(), regularizer), []
+    for tol in (1e-2, 1e-6):
+        result = LBFGS(tol).solve(o)
+        best = LBFGS(1e-9).solve(o).objective
+        figures.append(result.facts["significant_figures"])
+        assert figures[-1] >= -math.log10(tol) - 0.01
+        assert abs(result.objective - best) <= 10 ** -figures[-1] * result.objective * (1 + 1e-6)
+    assert figures[1] >= figures[0] + 3
+
+
+def test_a_longer_memory_takes_fewer_steps():
+    o = problem(Logistic(), n=500, d=30, strength=0.01)
+    assert LBFGS(1e-8, memory=10).solve(o).iterations < LBFGS(1e-8, memory=1).solve(o).iterations
+
+
+def test_what_it_cannot_take():
+    with pytest.raises(ParameterError, match="memory must be at least 1, not 0"):
+        LBFGS(memory=0)
+    with pytest.raises(ParameterError, match="'lbfgs' needs a smooth loss"):
+        LBFGS().solve(problem(Hinge()))
