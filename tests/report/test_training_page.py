@@ -39,6 +39,13 @@ def test_it_says_what_is_proven_and_what_it_took(page):
     assert ["C", "2"] in [cells for _, cells in page.rows]
 
 
+def test_what_else_the_solver_says_is_there():
+    told = replace(run(*GAPS), facts={"planes": 4, "step_bound": 4100.0})
+    rows = [cells for _, cells in Page(training_page(trained(told), FACTS)).rows]
+    assert ["planes", "4"] in rows
+    assert ["step bound", "4,100"] in rows
+
+
 def test_the_figure_is_there_for_wide_and_narrow_screens(html, page):
     pictures = [found for tag, found in page.elements if tag == "svg"]
     assert [picture["class"] for picture in pictures] == ["broad", "slim"]

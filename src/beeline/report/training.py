@@ -68,7 +68,7 @@ def training_story(trained: Fitted) -> str:
     label = f"Certified gap against steps and seconds: {report.sentence}."
     runs = {report.solver: trained.results}
     picture = figure_element(partial(_drawn, runs), "convergence", _SIZES, label, _CAPTION)
-    return "\n".join(part for part in (sentence, picture, _problems(trained)) if part)
+    return "\n".join(part for part in (sentence, picture, _said(trained), _problems(trained)) if part)
 
 
 def _drawn(runs: dict[str, list[Result]], size: tuple[float, float]) -> Figure:
@@ -94,6 +94,12 @@ def _figures(report: Report) -> list[tuple[str, str]]:
         ("passes over the data", number(report.passes, 4)),
         ("seconds", number(report.seconds, 3)),
     ]
+
+
+def _said(trained: Fitted) -> str:
+    """What else the solver of a single problem has to say, such as how many steps theory allows."""
+    facts = trained.results[0].facts if len(trained.results) == 1 else {}
+    return definitions((name.replace("_", " "), number(value, 4)) for name, value in facts.items()) if facts else ""
 
 
 def _problems(trained: Fitted) -> str:
