@@ -84,8 +84,11 @@ def test_settings(quickly, tmp_path, counts):
     [
         (("--loss", "huber", "--loss-setting", "tau=1"), "the loss 'huber' has no setting 'tau'; it has delta"),
         (("--loss", "huber", "--loss-setting", "delta=-1"), "delta must be positive and finite, not -1"),
-        (("--loss", "huber", "--loss-setting", "delta"), "--loss-setting must be NAME=VALUE"),
-        (("--loss", "huber", "--loss-setting", "delta=wide"), "--loss-setting must be NAME=VALUE"),
+        (("--loss", "huber", "--loss-setting", "delta"), "--loss-setting must be a name with a number or a matrix"),
+        (
+            ("--loss", "huber", "--loss-setting", "delta=wide"),
+            "--loss-setting must be a name with a number or a matrix",
+        ),
         (("--loss-setting", "delta=1"), "--loss-setting has no meaning without --loss"),
         (("--loss", "novelty"), "a free intercept alone would satisfy the loss 'novelty'"),
         (("--loss", "multiclass_margin", "--loss-setting", "costs=[[0,1],[1,0]]"), "2 × 2 numbers, but there are"),

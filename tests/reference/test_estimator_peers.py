@@ -68,6 +68,7 @@ def test_rates(ours, theirs, y):
     ours.fit(X, y, WEIGHTS)
     theirs.fit(X, y, WEIGHTS)
     assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-5)
+    assert ours.score(X, y, WEIGHTS) == pytest.approx(theirs.score(X, y, WEIGHTS), rel=1e-5)
     loss = ours._loss().value_and_grad
     mine, best = (objective(model, y, lambda z, y: loss(z, y)[0], 0, 0.1) for model in (ours, theirs))
     assert mine == pytest.approx(best, rel=1e-6)

@@ -378,3 +378,14 @@ def test_newton_takes_any_hessian_of_several_scores():
 def test_poisson_s_settings_are_kept_in_words():
     assert repr(Poisson()) == "Poisson()"
     assert repr(MultivariateSquared(METRIC)) == "MultivariateSquared(metric=<2 rows>)"
+
+
+@pytest.mark.parametrize("C", [1, 64, 512])
+@pytest.mark.parametrize("solver", ["auto", "rounded_newton"])
+def test_a_bound_outlives_the_polishing_and_is_below_the_optimum(solver, C):
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    y = X[:, 0] > 0
+    report = LinearModel("hinge", C=C, solver=solver).fit(X, y).report_
+    best = LinearModel("hinge", C=C, solver="bundle", tol=1e-12).fit(X, y).report_.objective
+    assert 0 <= report.gap <= 1e-4
+    assert report.objective * (1 - report.gap) <= best * (1 + 1e-12)

@@ -378,3 +378,11 @@ class TestLookingForKinks:
 
 def test_no_rows_no_complaint():
     check_loss(SteepBelow(), np.empty(0))
+
+
+def test_labels_of_a_kind_that_there_is_not():
+    class Misspelt(SteepBelow):
+        labels = "binaries"
+
+    with pytest.raises(ParameterError, match=r"has labels = 'binaries'; they are one of binary, real"):
+        LinearModel(Misspelt()).fit(X, Z)

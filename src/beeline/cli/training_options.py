@@ -97,7 +97,10 @@ class TrainingOptions:
     ] = None
     loss_setting: Annotated[
         list[str] | None,
-        panel_option("A setting of the loss's own, such as tau=0.9. May be given several times.", "NAME=VALUE"),
+        panel_option(
+            "A setting of the loss's own, such as tau=0.9 or 'costs=[[0,1],[5,0]]'. May be given several times.",
+            "NAME=VALUE",
+        ),
     ] = None
     intercept: Annotated[
         InterceptKind,
@@ -186,7 +189,10 @@ def _named_value(item: str) -> tuple[str, float | list[Any]]:
     except ValueError:
         value = None
     if not isinstance(value, int | float | list):
-        raise ParameterError(f"loss_setting must be NAME=VALUE such as tau=0.9, not {item!r}")
+        raise ParameterError(
+            "loss_setting must be a name with a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]], "
+            f"not {item!r}"
+        )
     return name, value
 
 

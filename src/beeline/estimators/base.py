@@ -204,7 +204,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ANN401
-        """The accuracy of a classifier, or R² of a regression.
+        """The accuracy of a classifier, or R² of a regression; D² of one of rates, the part of the deviance explained.
 
         For several numbers a row, the mean of their R²; for sets of labels, the part of the rows whose whole set is
         predicted.
@@ -221,11 +221,15 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if self._several:
             return _score_of_several(model, np.asarray(y), predicted.reshape(len(predicted), -1), weights)
         if model.classes is None:
-            return r2(np.asarray(_own_labels(rows) if y is None else y, np.float64), predicted, weights)
+            return self._agreement(np.asarray(_own_labels(rows) if y is None else y, np.float64), predicted, weights)
         if y is None:
             recipe = rows.recipe
             return accuracy(model.label_numbers(_own_labels(rows), recipe), model.label_numbers(predicted), weights)
         return accuracy(np.asarray(y), predicted, weights)
+
+    def _agreement(self, y: Floats, predicted: Floats, weights: Floats | None) -> float:
+        """How well predicted numbers agree with labels; 1 is best."""
+        return r2(y, predicted, weights)
 
     @property
     def coef_(self) -> Floats:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from beeline._types import Floats
 from beeline.estimators.base import FitIntercept
 from beeline.estimators.docs import documented
 from beeline.estimators.mean_loss import MeanLossRegressor
 from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
-from beeline.losses import Loss, Tweedie, get_loss
+from beeline.losses import Loss, ScalarLoss, Tweedie, get_loss
 from beeline.solvers.base import Callback
 
 __all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
+
+_LEAST = 1e-300  # in place of a mean of labels that are all zero
 
 
 class _Rates(MeanLossRegressor):
@@ -22,6 +27,16 @@ class _Rates(MeanLossRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+    def _agreement(self, y: Floats, predicted: Floats, weights: Floats | None) -> float:
+        """D², as in scikit-learn: 1 − deviance of the predictions/deviance of the mean label."""
+        loss, mean = self._loss(), float(np.average(y, weights=weights))
+        assert isinstance(loss, ScalarLoss)
+        ours, without = (
+            float(np.average(loss.value_and_grad(np.log(np.maximum(p, _LEAST)), y)[0], weights=weights))
+            for p in (predicted, np.full(len(y), mean))
+        )
+        return 1 - ours / without if without > 0 else 0.0
 
 
 @documented

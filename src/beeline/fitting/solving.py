@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from beeline.fitting.settings import Settings
-from beeline.solvers.base import Callback, Result, Status
+from beeline.solvers.base import Callback, Result, Status, TracePoint
 from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.training import Task, Trained, train
 
@@ -68,14 +68,26 @@ def _finer_solver(task: Task, settings: Settings) -> str:
 
 
 def _joined(first: Result, second: Result) -> Result:
-    """One result for two runs after each other."""
-    later = [at._replace(passes=first.passes + at.passes, seconds=first.seconds + at.seconds) for at in second.trace]
+    """One result for two runs after each other: what either has proven holds for both."""
+    later = [
+        TracePoint(
+            first.passes + at.passes, first.seconds + at.seconds, at.objective, _gap(first, at.objective, at.gap)
+        )
+        for at in second.trace
+    ]
     return replace(
         second,
         solver=first.solver if first.solver == second.solver else f"{first.solver} and {second.solver}",
+        gap=_gap(first, second.objective, second.gap),
         status=first.status,
         iterations=first.iterations + second.iterations,
         passes=first.passes + second.passes,
         seconds=first.seconds + second.seconds,
         trace=first.trace + later,
     )
+
+
+def _gap(first: Result, objective: float, gap: float) -> float:
+    """The gap at an objective, by the better one of its own bound and that of an earlier run."""
+    size = abs(objective)
+    return min(gap, first.gap - (first.objective - objective) / size) if size and objective <= first.objective else gap

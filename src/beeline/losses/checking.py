@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Loss, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.base import Labels, Loss, RowLoss, ScalarLoss, VectorLoss
 
 __all__ = ["check_loss", "has_kinks", "settle_smoothness"]
 
@@ -27,6 +28,8 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
     between which a subgradient lies too, and must not fall along a line. A class attribute `trusted = True` says that a
     loss needs no such look.
     """
+    if loss.labels not in get_args(Labels):
+        raise ParameterError(f"{loss!r} has labels = {loss.labels!r}; they are one of {', '.join(get_args(Labels))}")
     if loss.trusted or not len(y):
         return
     y = y[:_ROWS]

@@ -17,8 +17,8 @@ pass over the data.
 
 from __future__ import annotations
 
-from beeline.objective.intercepts import best_intercepts
+from beeline.objective.intercepts import best_intercepts, leak
 from beeline.objective.objective import Intercept, Objective
 from beeline.objective.points import Line, Point
 
-__all__ = ["Intercept", "Line", "Objective", "Point", "best_intercepts"]
+__all__ = ["Intercept", "Line", "Objective", "Point", "best_intercepts", "leak"]

@@ -1,4 +1,4 @@
-"""The best free intercepts of a loss of several scores."""
+"""The best free intercepts of a loss of several scores, and what it costs a bound when they are not quite the best."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from beeline.losses import VectorLoss
 if TYPE_CHECKING:
     from beeline.objective.points import Point
 
-__all__ = ["best_intercepts"]
+__all__ = ["best_intercepts", "leak"]
 
 _NOTHING = 1e-15  # what rounding may do to J, relatively
 
@@ -70,3 +70,8 @@ def _softmax_total(h: Floats) -> Floats:
     total: Floats = -Block(h, k).gram(inverse)
     total[np.diag_indices(k)] += h.sum(axis=0)
     return total
+
+
+def leak(slope: Floats, intercepts: Floats) -> float:
+    """What a slope along the intercepts that rounding has left may cost, for intercepts ten times as large as these."""
+    return float(np.abs(slope).sum()) * 10 * max(1.0, float(np.abs(intercepts).max(initial=0.0)))

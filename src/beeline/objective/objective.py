@@ -14,6 +14,7 @@ from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.losses import RowLoss, VectorLoss
+from beeline.objective.intercepts import leak
 from beeline.objective.points import Point
 from beeline.regularizers import Regularizer
 
@@ -164,7 +165,8 @@ class Objective:
         """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
 
         D(a) = −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i). The point may be one under a rounded loss, whose gradient already holds Xᵀa:
-        no pass is needed. A free intercept must be the best one, so that Σ a_i = 0.
+        no pass is needed. A free intercept must be the best one, so that Σ a_i = 0; what is missing to that is taken
+        off the bound.
         """
         n, modulus = self.n_regularized, self.strength * self.regularizer.l2
         product = point.gradient[:n] - modulus * point.theta[:n]  # −Xᵀa
@@ -175,7 +177,8 @@ class Objective:
             self.shard_labels,
             self.shard_costs,
         )
-        return -dot(product, product) / (2 * modulus) - float(conjugate)
+        missing = leak(point.gradient[n:], point.theta[n:])
+        return -dot(product, product) / (2 * modulus) - float(conjugate) - missing
 
     def at(self, theta: Floats | None = None) -> Point:
         """The point θ (None: zero, which costs no pass)."""

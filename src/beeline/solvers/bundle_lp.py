@@ -8,7 +8,8 @@ import numpy as np
 
 from beeline._types import Floats, Ints
 from beeline.kernels import dot
-from beeline.solvers.bundle_models import Minimum, Model, Penalty, leak
+from beeline.objective import leak
+from beeline.solvers.bundle_models import Minimum, Model, Penalty
 from beeline.solvers.planes import Plane, Planes
 
 __all__ = ["LinearModel"]

@@ -10,10 +10,11 @@ import numpy as np
 from beeline._types import Floats
 from beeline.data.block import Block
 from beeline.kernels import add_scaled, dot
+from beeline.objective import leak
 from beeline.solvers.planes import Plane, Planes
 from beeline.solvers.simplex_qp import independent_rows, maximise
 
-__all__ = ["Minimum", "Model", "Penalty", "QuadraticModel", "SinglePlane", "leak"]
+__all__ = ["Minimum", "Model", "Penalty", "QuadraticModel", "SinglePlane"]
 
 _NEWTON_STEPS = 30
 _ENOUGH = 1e-2  # of the gap, that a solution of the model may miss
@@ -205,11 +206,6 @@ class QuadraticModel(Model):
             if abs(here) <= 1e-3 * abs(rise) or high[0] - low[0] <= 1e-12:
                 break
         return low[0] or high[0]
-
-
-def leak(slope: Floats, intercepts: Floats) -> float:
-    """What a slope along the intercepts that rounding has left may cost, for intercepts ten times as large as these."""
-    return float(np.abs(slope).sum()) * 10 * max(1.0, float(np.abs(intercepts).max(initial=0.0)))
 
 
 def _gram(rows: Floats) -> Floats:

@@ -130,7 +130,8 @@ class Task:
             raise LabelError(f"the loss {self.loss.name!r} needs {kind}")
         if self.loss.labels == "none" and self.intercept == "free":
             raise ParameterError(
-                f"a free intercept alone would satisfy the loss {self.loss.name!r}; take none, or a regularized one"
+                f"a free intercept alone would satisfy the loss {self.loss.name!r}; take fit_intercept=False "
+                "(--intercept none), or a regularized one"
             )
         self.loss.check_labels(self.labels)
 
