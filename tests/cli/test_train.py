@@ -106,6 +106,14 @@ def test_json(quickly, svm_rows):
     assert {"passes", "seconds", "objective", "gap"} == trace[0].keys()
 
 
+def test_json_has_what_a_solver_says_beside_the_gap(quickly, svm_rows):
+    run = quickly("train", svm_rows[0], "-o", "m", "--loss", "hinge", "--solver", "bundle", "--json")
+    facts = json.loads(done_well(run))
+    (said,) = facts["solver_facts"]
+    assert said["step_bound"] > said["planes"] > 0
+    assert said["plane_bytes"] > 0
+
+
 def test_a_page_about_the_training(quickly, tmp_path, svm_rows):
     done_well(quickly("train", svm_rows[0], "-o", "m", "--loss", "huber_hinge", "--C", "2", "--report", "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,5 +1,7 @@
 """What every scalar loss must be; the registry says which there are."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -288,3 +290,17 @@ def test_rounded_form_is_near_and_dual_feasible(loss, width):
 def test_settings_are_checked(name, setting, bad):
     with pytest.raises(ParameterError, match=f"{setting} must"):
         get_loss(name, **{setting: bad})
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "value"),
+    [
+        ("quantile", "tau", "0.5"),
+        ("huber", "delta", None),
+        ("epsilon_insensitive", "epsilon", [1]),
+        ("tweedie", "power", True),
+    ],
+)
+def test_a_setting_must_be_a_number(loss, name, value):
+    with pytest.raises(ParameterError, match=f"{name} must be a number, not {re.escape(repr(value))}"):
+        LOSSES[loss](value)

@@ -74,7 +74,7 @@ def train(
             write_result_page(page, prepared, sources, selection, trained)
         facts = model_facts(trained.model, target) | {"loss_chosen_because": prepared.why}
         if json:
-            facts |= {"trace": traces(trained.results)}
+            facts |= {"trace": traces(trained.results), "solver_facts": [result.facts for result in trained.results]}
             print_json(facts if selection is None else facts | {"selection": selection.to_json()})
         else:
             show_trained(facts)

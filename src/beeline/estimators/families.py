@@ -10,6 +10,7 @@ from beeline.estimators.mean_loss import MeanLossRegressor
 from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Huber, Loss, MultivariateSquared, Quantile
+from beeline.losses.settings import a_number
 from beeline.solvers.base import Callback
 
 __all__ = ["HuberRegressor", "MultiTaskRegressor", "QuantileRegressor"]
@@ -82,7 +83,7 @@ class QuantileRegressor(MeanLossRegressor):
         self.quantile = quantile
 
     def _loss(self) -> Loss:
-        if not 0 < self.quantile < 1:
+        if not 0 < a_number("quantile", self.quantile) < 1:
             raise ParameterError(f"quantile must lie between 0 and 1, not {self.quantile}")
         return Quantile(self.quantile)
 

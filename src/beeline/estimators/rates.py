@@ -13,6 +13,7 @@ from beeline.estimators.mean_loss import MeanLossRegressor
 from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Loss, ScalarLoss, Tweedie, get_loss
+from beeline.losses.settings import a_number
 from beeline.solvers.base import Callback
 
 __all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
@@ -173,6 +174,8 @@ class TweedieRegressor(_Rates):
     def _loss(self) -> Loss:
         if self.power in (1, 2):
             return get_loss("poisson" if self.power == 1 else "gamma")
-        if not 1 < self.power < 2:
-            raise ParameterError(f"power must lie between 1 and 2, not {self.power}")
+        if not 1 < a_number("power", self.power) < 2:
+            raise ParameterError(
+                f"power must lie between 1 and 2, where the loss is convex under a logarithm, not {self.power}"
+            )
         return Tweedie(self.power)

@@ -77,7 +77,8 @@ class Settings:
                 continue
             if not (value is None and name == "alpha") and not (_is_number(value) and 0 < value < math.inf):
                 auto = ", or 'auto'" if name in ("C", "alpha") else ""
-                raise ParameterError(f"{name} must be positive and finite{auto}, not {value!r}")
+                least = "; for next to no regularization take a small one such as 1e-8" if name == "alpha" else ""
+                raise ParameterError(f"{name} must be positive and finite{auto}, not {value!r}{least}")
         if (
             self.class_weight is not None
             and not isinstance(self.class_weight, Mapping)

@@ -10,7 +10,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.losses.base import ScalarLoss
 from beeline.losses.numeric import entropy, softplus, xlogy
-from beeline.losses.settings import positive
+from beeline.losses.settings import a_number, positive
 
 __all__ = [
     "Absolute",
@@ -55,7 +55,7 @@ class _Tube(ScalarLoss):
     labels = "real"
 
     def __init__(self, epsilon: float = 0.1) -> None:
-        if not epsilon >= 0:
+        if not a_number("epsilon", epsilon) >= 0:
             raise ParameterError(f"epsilon must not be negative, not {epsilon}")
         self.epsilon = float(epsilon)
 
