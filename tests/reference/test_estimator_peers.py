@@ -178,7 +178,7 @@ def test_searches(estimator, y):
         (GammaRegressor(), COUNTS, "must be positive and finite"),
         (PoissonRegressor(alpha=0), COUNTS, "take a small one such as 1e-8"),
         (QuantileRegressor(quantile=1.0), Z, "quantile must lie between 0 and 1, not 1.0"),
-        (TweedieRegressor(power=3), COUNTS, "power must lie between 1 and 2, where the loss is convex under a logarithm, not 3"),
+        (TweedieRegressor(power=3), COUNTS, "power must lie between 1 and 2, where"),
         (QuantileRegressor(quantile="0.5"), Z, "quantile must be a number, not '0.5'"),
         (HuberRegressor(delta=-1.0), Z, "delta"),
     ],
