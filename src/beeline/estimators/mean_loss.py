@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from beeline.estimators.base import FitIntercept, LinearRegressor, mixture
@@ -44,9 +45,9 @@ class MeanLossRegressor(LinearRegressor):
         self.callback = callback
         self.verbose = verbose
 
+    @abstractmethod
     def _loss(self) -> Loss:
         """The loss, with its settings."""
-        raise NotImplementedError
 
     def _settings(self) -> dict[str, Any]:
         return {"loss": self._loss(), "alpha": self.alpha, "regularizer": mixture(self.l1_ratio)}
