@@ -17,6 +17,7 @@ The tree::
     └── MissingDependencyError (ImportError)   an optional package is needed
 
     ConvergenceWarning (UserWarning)    a solver stopped before its tolerance
+    ModelWarning (UserWarning)          a model, or a search for one, is worth nothing
 
 Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
 it as one line and exits with code 1, or with 2 for `ParameterError`.
@@ -35,6 +36,7 @@ __all__ = [
     "MissingDependencyError",
     "ModelError",
     "ModelVersionError",
+    "ModelWarning",
     "ParameterError",
     "SourceError",
     "StoreError",
@@ -116,3 +118,7 @@ class MissingDependencyError(BeelineError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """A solver stopped before its tolerance; the message says how far from the optimum, and what to change."""
+
+
+class ModelWarning(UserWarning):
+    """A model is no better than none, or a search for one found nothing; the message says what to do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -95,6 +96,11 @@ class Shard:
         u += shift
         u *= np.column_stack(h)
         return self.transposed(u)
+
+    @cached_property
+    def longest_row(self) -> float:
+        """max ‖x_i‖; one pass."""
+        return math.sqrt(float(self.block.squared_norms().max(initial=0.0)))
 
     @cached_property
     def _flipped(self) -> Block | None:

@@ -16,7 +16,6 @@ from beeline.fitting.labels import Classes
 from beeline.fitting.platt import fit_platt
 from beeline.fitting.searching import chosen, search
 from beeline.fitting.settings import Settings
-from beeline.fitting.solving import solve
 from beeline.fitting.tasks import link_of, make_task
 from beeline.model import Model, Report
 from beeline.selection import Selection
@@ -83,7 +82,15 @@ def fit(
         selection = search(task, classes, settings)
     if selection is not None:
         task, settings, begin = chosen(task, settings, selection)
-    trained = solve(task, settings, callback, begin)
+    trained = train(
+        task,
+        settings.solver,
+        tol=settings.tol,
+        max_passes=settings.max_passes,
+        seed=settings.seed,
+        callback=callback,
+        start=begin,
+    )
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,

@@ -154,6 +154,13 @@ double dot(Vector a, Vector b) {
   });
 }
 
+// Σ |a_j|.
+double absolute_sum(nb::ndarray<const double, nb::c_contig, nb::device::cpu> a) {
+  nb::gil_scoped_release release;
+  return sum_of_stretches(
+      a.size(), [&](std::size_t begin, std::size_t count) { return dense_size(a.data() + begin, count); });
+}
+
 // out += scale · a.
 void add_scaled(double scale, Vector a, Output out) {
   nb::gil_scoped_release release;
@@ -233,6 +240,7 @@ void dot_columns(Grid x, Grid y, Output out) {
 
 void bind_linalg(nb::module_& m) {
   m.def("dot", &dot, "a"_a, "b"_a);
+  m.def("absolute_sum", &absolute_sum, "a"_a);
   m.def("add_scaled", &add_scaled, "scale"_a, "a"_a, "out"_a.noconvert());
   m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
   m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());

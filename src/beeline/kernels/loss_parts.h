@@ -16,6 +16,9 @@ struct Derivatives {
   double value, slope, curvature;
 };
 
+// x log y; zero where x is, and where y, a part of something, is too small for a number: x is nothing then.
+inline double xlogy(double x, double y) { return x > 0 && y > 0 ? x * std::log(y) : 0.0; }
+
 // max(0, t) with its kink rounded off by entropy: μ·log(1 + exp(t/μ)), at most μ·log 2 above.
 struct Softplus {
   double scale;
@@ -27,7 +30,7 @@ struct Softplus {
   // What the entropy of 0 ≤ p ≤ c adds to a conjugate.
   double conjugate(double p, double c) const {
     const double rest = c - p;
-    return scale * ((p > 0 ? p * std::log(p / c) : 0.0) + (rest > 0 ? rest * std::log(rest / c) : 0.0));
+    return scale * (xlogy(p, p / c) + xlogy(rest, rest / c));
   }
 };
 
@@ -43,8 +46,6 @@ inline Derivatives capped_exp(double t) {
   const double power = std::exp(kMost);
   return {power * (1 + (t - kMost)), power, 0};
 }
-
-inline double xlogy(double x, double y) { return x > 0 ? x * std::log(y) : 0.0; }
 
 // What a difference of numbers of that size is when rounding took it below zero: zero.
 inline double rounded_up(double p, double size) { return p < 0 && p >= -1e-15 * size ? 0.0 : p; }

@@ -20,7 +20,7 @@ struct LogisticLoss {
   double conjugate(double a, double y, double c) const {
     const double alpha = y * a, rest = c - alpha;
     if (alpha < 0 || rest < 0) return kInfeasible;
-    return (alpha > 0 ? alpha * std::log(alpha / c) : 0.0) + (rest > 0 ? rest * std::log(rest / c) : 0.0);
+    return xlogy(alpha, alpha / c) + xlogy(rest, rest / c);
   }
 };
 

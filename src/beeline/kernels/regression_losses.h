@@ -170,38 +170,58 @@ struct ExpectileLoss {
   double conjugate(double a, double y, double c) const { return -y * a + a * a / (4 * c * (a > 0 ? tau : 1 - tau)); }
 };
 
-// exp(z) − yz + y log y − y, y ≥ 0.
+// Deviances have differences of large numbers where a prediction is nearly the label. In t, the logarithm of the one
+// over the other, they have not. Far from the label, where a power may be capped, the plain formulas are as good.
+constexpr double kNear = 1;
+
+// (1 + e) log(1 + e) − e, the conjugate of exp(t) − 1 − t, for e ≥ −1; ∞ below.
+inline double power_conjugate(double e) {
+  if (e < -1 - 1e-15) return kInfeasible;
+  return e > -1 ? (1 + e) * std::log1p(e) - e : 1.0;
+}
+
+// exp(z) − yz + y log y − y, y ≥ 0: y(exp t − 1 − t).
 struct PoissonLoss {
   Derivatives at(double z, double y) const {
     const Derivatives d = capped_exp(z);
+    const double t = y > 0 ? z - std::log(y) : z;
+    if (y > 0 && std::fabs(t) < kNear) return {y * (std::expm1(t) - t), y * std::expm1(t), d.curvature};
     return {std::fmax(d.value - y * z + (xlogy(y, y) - y), 0), d.slope - y, d.curvature};
   }
 
   double conjugate(double a, double y, double c) const {
-    const double p = rounded_up(c * y - a, c * y);
-    return p < 0 ? kInfeasible : xlogy(p, p / c) - p - c * (xlogy(y, y) - y);
+    if (y > 0) return -a * std::log(y) + c * y * power_conjugate(-a / (c * y));
+    return a > 0 ? kInfeasible : xlogy(-a, -a / c) + a;
   }
 };
 
-// y·exp(−z) + z − log y − 1, y > 0.
+// y·exp(−z) + z − log y − 1, y > 0: exp(−t) − 1 + t.
 struct GammaLoss {
   Derivatives at(double z, double y) const {
     const Derivatives d = capped_exp(-z);
-    return {std::fmax(y * d.value + z - std::log(y) - 1, 0), 1 - y * d.slope, y * d.curvature};
+    const double t = z - std::log(y);
+    if (std::fabs(t) < kNear) return {std::expm1(-t) + t, -std::expm1(-t), y * d.curvature};
+    return {std::fmax(y * d.value + t - 1, 0), 1 - y * d.slope, y * d.curvature};
   }
 
   double conjugate(double a, double y, double c) const {
-    const double p = rounded_up(c + a, c);
-    return p < 0 ? kInfeasible : xlogy(p, p / (c * y)) - p + c * (std::log(y) + 1);
+    return -a * std::log(y) + c * power_conjugate(a / c);
   }
 };
 
-// μ^(2−p)/(2−p) + yμ^(1−p)/(p−1) − y^(2−p)/((p−1)(2−p)), μ = exp(z), y ≥ 0, 1 < p < 2.
+// μ^(2−p)/(2−p) + yμ^(1−p)/(p−1) − y^(2−p)/((p−1)(2−p)), μ = exp(z), y ≥ 0, 1 < p < 2: with u = 2 − p and d = p − 1
+// it is y^u ((exp(ut) − 1)/u + (exp(−dt) − 1)/d).
 struct TweedieLoss {
   double power;
   Derivatives at(double z, double y) const {
     const double up = 2 - power, down = power - 1;
     const Derivatives rise = capped_exp(up * z), fall = capped_exp(-down * z);
+    const double t = y > 0 ? z - std::log(y) : z;
+    if (y > 0 && std::fabs(t) < kNear) {
+      const double size = std::pow(y, up), more = std::expm1(up * t), less = std::expm1(-down * t);
+      return {std::fmax(size * (more / up + less / down), 0), size * (more - less),
+              up * rise.curvature + y * down * fall.curvature};
+    }
     const double value = rise.value / up + y * fall.value / down - std::pow(y, up) / (up * down);
     return {std::fmax(value, 0), rise.slope - y * fall.slope, up * rise.curvature + y * down * fall.curvature};
   }

@@ -1,5 +1,7 @@
 #include "simd.h"
 
+#include <cmath>
+
 namespace beeline {
 namespace {
 
@@ -30,6 +32,14 @@ BEELINE_CLONES double dense_dot(const float* a, const double* b, std::size_t n) 
 BEELINE_CLONES double dense_dot(const double* a, const double* b, std::size_t n) { return dot(a, b, n); }
 BEELINE_CLONES double dense_norm(const float* a, std::size_t n) { return dot(a, a, n); }
 BEELINE_CLONES double dense_norm(const double* a, std::size_t n) { return dot(a, a, n); }
+
+BEELINE_CLONES double dense_size(const double* a, std::size_t n) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t j = 0; j < n; ++j) sum += std::fabs(a[j]);
+  return sum;
+}
+
 BEELINE_CLONES void dense_axpy(double scale, const float* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
 BEELINE_CLONES void dense_axpy(double scale, const double* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
 BEELINE_CLONES void dense_axpy(double scale, const float* a, const double* h, double* out, std::size_t n) {

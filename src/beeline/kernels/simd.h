@@ -17,6 +17,8 @@ double dense_dot(const double* a, const double* b, std::size_t n);
 // Σ a_j² in float64.
 double dense_norm(const float* a, std::size_t n);
 double dense_norm(const double* a, std::size_t n);
+// Σ |a_j|.
+double dense_size(const double* a, std::size_t n);
 // out += scale · a.
 void dense_axpy(double scale, const float* a, double* out, std::size_t n);
 void dense_axpy(double scale, const double* a, double* out, std::size_t n);

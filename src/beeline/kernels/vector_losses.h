@@ -63,7 +63,7 @@ struct SoftmaxLoss {
     const Shares beta(a, scale, k, y, c);
     if (!beta.feasible()) return kInfeasible;
     double sum = 0;
-    for (std::size_t j = 0; j < k; ++j) sum += beta[j] > 0 ? beta[j] * std::log(beta[j] / c) : 0.0;
+    for (std::size_t j = 0; j < k; ++j) sum += xlogy(beta[j], beta[j] / c);
     return sum;
   }
 };

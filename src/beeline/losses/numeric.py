@@ -40,5 +40,5 @@ def entropy(p: Floats, c: Floats) -> Floats:
 
 
 def xlogy(x: Floats, y: Floats) -> Floats:
-    """x log y, 0 where x is."""
-    return x * np.log(np.where(x > 0, y, 1))
+    """x log y; 0 where x is, and where y, a part of something, is too small for a number: x is nothing then."""
+    return x * np.log(np.where((x > 0) & (y > 0), y, 1))

@@ -32,20 +32,24 @@ class Poisson(ScalarLoss):
         return np.isfinite(y) & (y >= 0)
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Value and slope exp(z) − y."""
+        """Value and slope exp(z) − y; near the label y(exp t − 1 − t) with t = z − log y."""
         value, slope, _ = capped_exp(z)
-        return np.maximum(value - y * z + (xlogy(y, y) - y), 0), slope - y
+        t, near = _from_label(z, y)
+        far = np.maximum(value - y * z + (xlogy(y, y) - y), 0)
+        return np.where(near, y * (np.expm1(t) - t), far), np.where(near, y * np.expm1(t), slope - y)
 
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """exp(z)."""
         return capped_exp(z)[2]
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
-        """p log(p/c) − p − c(y log y − y) with p = cy − a ≥ 0."""
-        p = _rounded_up(c * y - a, c * y)
-        if np.any((p < 0) | ((c <= 0) & (a != 0))):
+        """−a log y + cy φ(−a/(cy)), φ(e) = (1 + e) log(1 + e) − e; for y = 0 −a log(−a/c) + a with a ≤ 0."""
+        if np.any((c <= 0) & (a != 0)):
             return np.inf
-        return float(np.sum(xlogy(p, p / np.where(c > 0, c, 1)) - p - c * (xlogy(y, y) - y)))
+        size = c * y
+        each = -a * np.log(np.where(y > 0, y, 1)) + size * _power_conjugate(-a / np.where(size > 0, size, 1), size > 0)
+        without = np.where(a > 0, np.inf, xlogy(-a, -a / np.where(c > 0, c, 1)) + a)
+        return float(np.sum(np.where(c > 0, np.where(y > 0, each, without), 0.0)))
 
 
 class Gamma(ScalarLoss):
@@ -64,20 +68,21 @@ class Gamma(ScalarLoss):
         return np.isfinite(y) & (y > 0)
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Value and slope 1 − y·exp(−z)."""
+        """Value and slope 1 − y·exp(−z); near the label exp(−t) − 1 + t with t = z − log y."""
         value, slope, _ = capped_exp(-z)
-        return np.maximum(y * value + z - np.log(y) - 1, 0), 1 - y * slope
+        t, near = _from_label(z, y)
+        far = np.maximum(y * value + (z - np.log(y)) - 1, 0)
+        return np.where(near, np.expm1(-t) + t, far), np.where(near, -np.expm1(-t), 1 - y * slope)
 
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """y·exp(−z)."""
         return y * capped_exp(-z)[2]
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
-        """p log(p/(cy)) − p + c(log y + 1) with p = c + a ≥ 0."""
-        p = _rounded_up(c + a, c)
-        if np.any((p < 0) | ((c <= 0) & (a != 0))):
+        """−a log y + c φ(a/c), φ(e) = (1 + e) log(1 + e) − e."""
+        if np.any((c <= 0) & (a != 0)):
             return np.inf
-        return float(np.sum(xlogy(p, p / (np.where(c > 0, c, 1) * y)) - p + c * (np.log(y) + 1)))
+        return float(np.sum(-a * np.log(y) + c * _power_conjugate(a / np.where(c > 0, c, 1), c > 0)))
 
 
 class Tweedie(ScalarLoss):
@@ -103,11 +108,14 @@ class Tweedie(ScalarLoss):
         return np.isfinite(y) & (y >= 0)
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Value and slope μ^(2−p) − yμ^(1−p), μ = exp(z)."""
+        """Value and slope μ^(2−p) − yμ^(1−p), μ = exp(z); near the label in terms of t = z − log y."""
         up, down = 2 - self.power, self.power - 1
         (rise, growth, _), (fall, decay, _) = capped_exp(up * z), capped_exp(-down * z)
         value = rise / up + y * fall / down - y**up / (up * down)
-        return np.maximum(value, 0), growth - y * decay
+        t, near = _from_label(z, y)
+        more, less = np.expm1(up * t), np.expm1(-down * t)
+        value = np.where(near, y**up * (more / up + less / down), value)
+        return np.maximum(value, 0), np.where(near, y**up * (more - less), growth - y * decay)
 
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """(2−p)μ^(2−p) + (p−1)yμ^(1−p)."""
@@ -147,6 +155,24 @@ class CrossEntropy(ScalarLoss):
         """p log p + (c − p) log(c − p) − c log c with p = cy − a in [0, c]."""
         p = c - _rounded_up(c - _rounded_up(c * y - a, c), c)
         return np.inf if np.any((p < 0) | (p > c)) else float(np.sum(entropy(p, c)))
+
+
+def _from_label(z: Floats, y: Floats) -> tuple[Floats, AnyArray]:
+    """(t = z − log y, where that is small).
+
+    Deviances have differences of large numbers where a prediction is nearly the label; in t they have not. Elsewhere t
+    is zero.
+    """
+    t = z - np.log(np.where(y > 0, y, 1.0))
+    near = (y > 0) & (np.abs(t) < 1)
+    return np.where(near, t, 0.0), near
+
+
+def _power_conjugate(e: Floats, where: AnyArray) -> Floats:
+    """(1 + e) log(1 + e) − e, the conjugate of exp(t) − 1 − t, for e ≥ −1; ∞ below; 0 elsewhere than `where`."""
+    inside = np.where(where, np.maximum(e, -1), 0.0)
+    value = np.where(inside > -1, (1 + inside) * np.log1p(np.where(inside > -1, inside, 0.0)) - inside, 1.0)
+    return np.where(where & (e < -1 - 1e-15), np.inf, value)
 
 
 def _rounded_up(p: Floats, size: Floats) -> Floats:

@@ -17,8 +17,10 @@ pass over the data.
 
 from __future__ import annotations
 
-from beeline.objective.intercepts import best_intercepts, leak
+from beeline.objective.certificates import conjugate_bound, tangent_bound
+from beeline.objective.null import NullModel
 from beeline.objective.objective import Intercept, Objective
+from beeline.objective.penalty import Penalty
 from beeline.objective.points import Line, Point
 
-__all__ = ["Intercept", "Line", "Objective", "Point", "best_intercepts", "leak"]
+__all__ = ["Intercept", "Line", "NullModel", "Objective", "Penalty", "Point", "conjugate_bound", "tangent_bound"]

@@ -1,7 +1,11 @@
-"""The best free intercepts of a loss of several scores, and what it costs a bound when they are not quite the best."""
+"""The best free intercepts for given weights, from scores alone: no pass over the data.
+
+Nothing relies on what is found here being the best: a bound of min J measures what is missing (`certificates`).
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,20 +16,94 @@ from beeline.kernels import dot, solve_positive
 from beeline.losses import VectorLoss
 
 if TYPE_CHECKING:
-    from beeline.objective.points import Point
+    from beeline.objective.points import Line, Point
 
-__all__ = ["best_intercepts", "leak"]
+__all__ = ["best_intercept", "best_intercepts"]
 
+_UNIT = float(np.finfo(np.float64).eps)
 _NOTHING = 1e-15  # what rounding may do to J, relatively
+_LEVEL = 1e-13  # a slope of J along the intercept, as a part of the sizes of all slopes, that is zero
+_GROWTH = 8.0  # of a step while the minimum has not been passed
+_FARTHEST = 1e30  # widths, where no minimum is looked for any more
+
+
+def best_intercept(point: Point) -> Point:
+    """The same weights with the best free intercept of a smooth loss of one score a row.
+
+    The slope of J along the intercept only rises. Steps grow until it changes its sign, and then the bracket shrinks by
+    the secant rule, or by half where that is slow. Where the slope never does, as with one class only, the search ends
+    once J has nothing left to lose.
+    """
+    line = point.along_intercept()
+    slope = sum(float(u.sum()) for u in point.slopes)
+    if abs(slope) <= _LEVEL * point.slope_size:
+        return point
+    ends = _bracket(point, line, slope)
+    if isinstance(ends, float):
+        return point.shifted(ends)
+    low, high = ends
+    size = point.shifted(low[0] if -low[1] < high[1] else high[0]).slope_size
+    return point.shifted(_root(line, low, high, _LEVEL * size, _UNIT * point.score_reach))
+
+
+def _bracket(point: Point, line: Line, slope: float) -> float | tuple[tuple[float, float], tuple[float, float]]:
+    """Two (t, slope) on both sides of the root; or a t that is as good as it gets."""
+    o = point.objective
+    width = o.loss.natural_width(o.labels)
+    curvature = sum(float(h.sum()) for h in point.curvatures) if o.loss.has_curvature else 0.0
+    newton = abs(slope) / curvature if curvature > 0 else math.inf
+    step = min(newton, _GROWTH * width)
+    here, last = (0.0, slope), point.value
+    while abs(here[0]) <= _FARTHEST * max(width, point.score_reach):
+        t = here[0] - math.copysign(step, slope)
+        value, there = line.at(t)
+        if not (math.isfinite(value) and math.isfinite(there)):
+            return here[0]
+        if there == 0:
+            return t
+        if (there > 0) != (slope > 0):
+            ends = here, (t, there)
+            return (ends[0], ends[1]) if slope < 0 else (ends[1], ends[0])
+        if abs(value - last) <= _NOTHING * abs(last) and abs(there) <= _LEVEL * abs(slope):
+            return t
+        here, last, step = (t, there), value, _GROWTH * step
+    return here[0]
+
+
+def _root(line: Line, low: tuple[float, float], high: tuple[float, float], enough: float, unit: float) -> float:
+    """Where the slope changes its sign between low and high, each (t, slope)."""
+    (a, fa), (b, fb) = low, high
+    best = min(low, high, key=lambda end: abs(end[1]))
+    slow, stays = (
+        0,
+        0,
+    )  # steps in a row that did not halve the bracket; which end stayed: −1 the high one, 1 the low one
+    for _ in range(200):
+        width = b - a
+        if abs(best[1]) <= enough or width <= 2 * unit:
+            break
+        t = a - fa * width / (fb - fa) if slow < 3 else 0.5 * (a + b)
+        t = min(max(t, a + 1e-3 * width), b - 1e-3 * width)
+        slope = line.at(t)[1]
+        best = min(best, (t, slope), key=lambda end: abs(end[1]))
+        if slope == 0:
+            break
+        # An end that stays twice counts half (the rule of Illinois), so that the other one does not creep.
+        if slope < 0:
+            a, fa, fb, stays = t, slope, 0.5 * fb if stays < 0 else fb, -1
+        else:
+            b, fb, fa, stays = t, slope, 0.5 * fa if stays > 0 else fa, 1
+        slow = slow + 1 if b - a > 0.5 * width else 0
+    return best[0]
 
 
 def best_intercepts(point: Point) -> Point:
     """The same weights with the best free intercepts of a smooth loss of K scores; no pass over the data.
 
-    Newton's method until the next step would lower J by nothing that double precision can tell; steps are halved while
-    they raise J. The Hessian costs n·K²/2 steps and changes little on the way: it is made anew only when its last step
-    helped little. Where a shift of all intercepts at once changes no loss, of those that are best the sum of these is
-    zero.
+    Newton's method until the slopes along all intercepts are zero as far as double precision goes; steps are halved
+    while they raise J. The Hessian costs n·K²/2 steps and changes little on the way: it is made anew only when its last
+    step helped little. Where a shift of all intercepts at once changes no loss, of those that are best the sum of these
+    is zero.
     """
     loss = point.objective.loss
     if isinstance(loss, VectorLoss) and loss.shift_free:
@@ -34,14 +112,18 @@ def best_intercepts(point: Point) -> Point:
     for _ in range(100):
         slope = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
         size = float(np.abs(slope).max())
+        if size <= _LEVEL * point.slope_size:
+            break
         if hessian is None or size > 0.1 * before:
             hessian = _intercept_hessian(point)
         step = -slope
         if not solve_positive(hessian.copy(), step):  # no curvature at all: scores that are far apart
-            step = -slope / (size or 1.0)
-        if dot(-slope, step) <= _NOTHING * point.loss:
-            break
+            step = -slope / size
         moved = point.shifted(step)
+        if dot(-slope, step) <= _NOTHING * point.loss:  # J shows no difference any more: slopes do
+            left = np.abs(np.sum([u.sum(axis=0) for u in moved.slopes], axis=0)).max()
+            if left >= 0.5 * size:
+                break
         while moved.loss > point.loss * (1 + _NOTHING) and np.abs(step).max() > _NOTHING:
             step *= 0.5
             moved = point.shifted(step)
@@ -70,8 +152,3 @@ def _softmax_total(h: Floats) -> Floats:
     total: Floats = -Block(h, k).gram(inverse)
     total[np.diag_indices(k)] += h.sum(axis=0)
     return total
-
-
-def leak(slope: Floats, intercepts: Floats) -> float:
-    """What a slope along the intercepts that rounding has left may cost, for intercepts ten times as large as these."""
-    return float(np.abs(slope).sum()) * 10 * max(1.0, float(np.abs(intercepts).max(initial=0.0)))

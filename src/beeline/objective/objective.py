@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -12,9 +13,9 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
-from beeline.kernels import dot
 from beeline.losses import RowLoss, VectorLoss
-from beeline.objective.intercepts import leak
+from beeline.objective.null import NullModel, null_model
+from beeline.objective.penalty import Penalty
 from beeline.objective.points import Point
 from beeline.regularizers import Regularizer
 
@@ -86,6 +87,26 @@ class Objective:
         """The runs of rows that the engine sums over."""
         return self.engine.shards(self.data)
 
+    @cached_property
+    def longest_row(self) -> float:
+        """max ‖x_i‖, with the 1 of a regularized intercept; one pass, shared by all objectives over the shards."""
+        longest = max((shard.longest_row for shard in self.shards), default=0.0)
+        return math.hypot(longest, 1.0) if self.intercept == "regularized" else longest
+
+    @cached_property
+    def penalty(self) -> Penalty:
+        """h = strength·Ω over the regularized coordinates; no intercept has a bound."""
+        omega, n = self.regularizer, self.data.n_features * self.n_outputs
+        if not omega.nonnegative:
+            return Penalty(self.strength * omega.l1, self.strength * omega.l2)
+        lower = np.append(np.zeros(n), np.full(self.n_regularized - n, -np.inf))
+        return Penalty(self.strength * omega.l1, self.strength * omega.l2, lower, np.full(len(lower), np.inf))
+
+    @cached_property
+    def null(self) -> NullModel:
+        """The best intercepts alone."""
+        return null_model(self)
+
     def spread(self, column: Floats) -> list[Floats]:
         """A column's part for each shard."""
         return [column[shard.rows] for shard in self.shards]
@@ -129,7 +150,7 @@ class Objective:
 
     def with_strength(self, strength: float) -> Objective:
         """The same objective with another strength of Ω; all else is shared."""
-        return self._sharing(replace(self, strength=strength), "shards", "shard_labels", "shard_costs")
+        return self._sharing(replace(self, strength=strength), "shards", "shard_labels", "shard_costs", "null")
 
     def _sharing(self, other: Objective, *names: str) -> Objective:
         for name in names:
@@ -160,25 +181,6 @@ class Objective:
             hessian[d, :d], hessian[d, d] = parts
         hessian[np.diag_indices(m - (self.intercept == "free"))] += self.strength * self.regularizer.l2
         return hessian
-
-    def dual_value(self, point: Point) -> float:
-        """The dual objective at a_i = −(slope of the point's loss): a lower bound of min J.
-
-        D(a) = −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i). The point may be one under a rounded loss, whose gradient already holds Xᵀa:
-        no pass is needed. A free intercept must be the best one, so that Σ a_i = 0; what is missing to that is taken
-        off the bound.
-        """
-        n, modulus = self.n_regularized, self.strength * self.regularizer.l2
-        product = point.gradient[:n] - modulus * point.theta[:n]  # −Xᵀa
-        (conjugate,) = self.engine.sum(
-            lambda _, u, y, c: (self.loss.dual_cost(u, y, c, -1.0),),
-            self.shards,
-            point.slopes,
-            self.shard_labels,
-            self.shard_costs,
-        )
-        missing = leak(point.gradient[n:], point.theta[n:])
-        return -dot(product, product) / (2 * modulus) - float(conjugate) - missing
 
     def at(self, theta: Floats | None = None) -> Point:
         """The point θ (None: zero, which costs no pass)."""

@@ -11,9 +11,10 @@ import numpy as np
 from beeline._types import Floats
 from beeline.engines import Shard
 from beeline.exceptions import ParameterError
-from beeline.kernels import add_scaled, dot
+from beeline.kernels import absolute_sum, add_scaled, dot
 from beeline.losses import ScalarLoss, VectorLoss
-from beeline.objective.intercepts import best_intercepts
+from beeline.objective.certificates import tangent_bound
+from beeline.objective.intercepts import best_intercept, best_intercepts
 
 if TYPE_CHECKING:
     from beeline.objective.objective import Objective
@@ -59,6 +60,19 @@ class Point:
         if o.loss.has_curvature:
             return [slopes for _, slopes, _ in self._derivatives]
         return o.engine.map(lambda _, z, y, c: o.loss.slopes(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs)
+
+    @cached_property
+    def slope_size(self) -> float:
+        """Σ |c_i · dl/dz|."""
+        return sum(absolute_sum(u) for u in self.slopes)
+
+    @cached_property
+    def score_reach(self) -> float:
+        """What no score exceeds, nor any of the sums that it is made of: max‖x_i‖·‖w‖ + |b|, of outputs the largest."""
+        o = self.objective
+        w, b = o.split(self.theta)
+        largest = math.sqrt(dot(w, w)) if o.n_outputs == 1 else math.sqrt(float(np.square(w).sum(axis=0).max()))
+        return (o.longest_row * largest if largest else 0.0) + float(np.abs(b).max(initial=0.0))
 
     @property
     def curvatures(self) -> list[Floats]:
@@ -166,10 +180,8 @@ class Point:
     def with_best_intercept(self, accuracy: float = 0.0) -> Point:
         """The same weights with the best free intercepts; no pass over the data.
 
-        For a smooth loss Newton's method on ∂J/∂b, as far as double precision goes, kept inside a bracket that halves
-        when a step leaves it or is not much shorter than the last (down an exponential they all have the same length).
-        For another one, a value of J within `accuracy`, relatively, of the best. Several intercepts of a smooth loss:
-        `best_intercepts`.
+        As far as double precision goes for a smooth loss; for another one, a value of J within `accuracy`, relatively,
+        of the best.
         """
         if self.objective.intercept != "free":
             return self
@@ -177,28 +189,10 @@ class Point:
             return best_intercepts(self)
         if self.objective.n_outputs > 1:
             raise ParameterError(f"the best intercepts of {self.objective.loss!r} do not follow from the scores")
-        if not self.objective.loss.has_curvature:
-            line = self.upwards()
-            return line.move(line.least(-np.inf, np.inf, 0.0, accuracy))
-        point, low, high, last = self, -np.inf, np.inf, np.inf
-        for _ in range(100):
-            slope = sum(float(u.sum()) for u in point.slopes)
-            scale = sum(float(np.abs(u).sum()) for u in point.slopes)
-            if abs(slope) <= 1e-12 * scale:
-                break
-            here = float(point.theta[-1])
-            low, high = (here, high) if slope < 0 else (low, here)
-            curvature = sum(float(h.sum()) for h in point.curvatures)
-            step = -slope / curvature if curvature > 0 else -np.sign(slope) * max(1, abs(here))
-            if np.isfinite(low + high) and (abs(step) > 0.5 * last or not low < here + step < high):
-                step = 0.5 * (low + high) - here
-            elif not low < here + step < high:
-                step = np.sign(step) * max(1, abs(here))
-            last = abs(step)
-            if here + step == here:
-                break
-            point = point.shifted(step)
-        return point
+        if self.objective.loss.smooth:
+            return best_intercept(self)
+        line = self.along_intercept()
+        return line.move(line.least(-np.inf, np.inf, 0.0, accuracy))
 
     def forget(self) -> None:
         """Give back what is kept of each row but its scores; it is computed anew when asked for.
@@ -218,7 +212,7 @@ class Point:
         self.forget()
         return Line(self, direction, self.objective.scores(direction))
 
-    def upwards(self) -> Line:
+    def along_intercept(self) -> Line:
         """J along the intercept of one output; no pass over the data."""
         along = np.zeros(self.objective.size)
         along[-1] = 1.0
@@ -226,16 +220,8 @@ class Point:
 
     @cached_property
     def bound(self) -> float:
-        """A lower bound of min J by lemma 5 of the bundle paper: J − ‖∂J‖²/(2λ), λ = strength · l2.
-
-        It equals the duality gap at the dual point α_i = −c_i·l'(z_i), and holds for a free intercept once that is
-        optimal for the weights: J minimised over b is as strongly convex in w as J itself. Where no weight may be
-        negative it holds all the more, but J does not come down to it.
-        """
-        o = self.objective
-        modulus = o.strength * o.regularizer.l2
-        gradient = self.gradient[: o.n_regularized]
-        return self.value - dot(gradient, gradient) / (2 * modulus) if modulus else -np.inf
+        """A lower bound of min J by the slopes of the losses, `tangent_bound`; no pass once it has its gradient."""
+        return tangent_bound(self)
 
 
 class Line:

@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
-
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
-from beeline.kernels import dot
 from beeline.losses import LOSSES
 from beeline.objective import Objective
+from beeline.objective.certificates import rounding_of
 
 __all__ = [
+    "ROUNDING_GAP",
     "Callback",
     "Result",
     "SeededSolver",
@@ -35,11 +34,13 @@ __all__ = [
     "TracePoint",
     "knows_no_bounds",
     "needs_l2",
-    "size_without_model",
+    "relative_gap",
     "theta_of",
 ]
 # What is so much smaller than J without a model is lost in rounding.
 _NOTHING = 1e-12
+# A gap that rounding alone may leave; who asks for less, and gets this, has got all there is.
+ROUNDING_GAP = 1e-8
 
 
 class Status(Enum):
@@ -47,6 +48,7 @@ class Status(Enum):
 
     CONVERGED = "stopped"
     LIMIT = "reached its pass limit"
+    TIME = "reached its time limit"
     STALLED = "can make no more progress in double precision"
     INTERRUPTED = "was interrupted"
     CALLBACK = "was stopped by the callback"
@@ -92,10 +94,7 @@ class Step:
     @property
     def gap(self) -> float:
         """(J − J⁻)/|J|: at most this far, relatively, from the optimum."""
-        if self.objective == self.bound:
-            return 0.0
-        size = max(abs(self.objective), self.scale)
-        return (self.objective - self.bound) / size if size else math.inf
+        return relative_gap(self.objective, self.bound, self.scale)
 
 
 class TracePoint(NamedTuple):
@@ -115,18 +114,32 @@ class TracePoint(NamedTuple):
     gap: float
 
 
+def relative_gap(objective: float, bound: float, scale: float) -> float:
+    """(J − J⁻)/|J|, where a J below the scale is as good as zero; never negative, ∞ where there is no bound."""
+    if objective <= bound:
+        return 0.0
+    size = max(abs(objective), scale)
+    return (objective - bound) / size if size else math.inf
+
+
 @dataclass(frozen=True)
 class Result:
     """What a solver found.
 
     Attributes
     ----------
-    theta, objective, gap
-        The best point, J there, and the relative distance from the optimum that it is certified to have.
+    theta, objective
+        The best point, and J there, evaluated anew.
+    bound
+        A proven lower bound of the optimum; −∞ when there is none.
     status, iterations, passes, seconds
         Why it stopped and what it took.
     solver
         The solver's name.
+    scale
+        Objectives below this are as good as zero.
+    null
+        J of the best intercepts alone.
     trace
         A `TracePoint` (passes, seconds, objective, gap) after every iteration; `beeline.plot_convergence` draws it.
     dual
@@ -137,15 +150,22 @@ class Result:
 
     theta: Floats
     objective: float
-    gap: float
+    bound: float
     status: Status
     iterations: int
     passes: float
     seconds: float
     solver: str
+    scale: float = 0.0
+    null: float = math.inf
     trace: list[TracePoint] = field(repr=False, default_factory=list)
     dual: Floats | None = field(repr=False, default=None)
     facts: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """The relative distance from the optimum that the point is certified to have at most."""
+        return relative_gap(self.objective, self.bound, self.scale)
 
     @property
     def start(self) -> Start:
@@ -194,6 +214,8 @@ class Solver(ABC):
         Stop when the certified relative distance from the optimum is at most this.
     max_passes
         Stop after so many passes over the data.
+    time_limit
+        Stop after so many seconds; None: no limit.
     """
 
     name: str
@@ -205,6 +227,7 @@ class Solver(ABC):
         if not max_passes > 0:
             raise ParameterError(f"max_passes must be positive, not {max_passes}")
         self.tol, self.max_passes = tol, max_passes
+        self.time_limit: float | None = None
 
     @classmethod
     def create(cls, tol: float, max_passes: float, seed: int) -> Solver:
@@ -222,16 +245,23 @@ class Solver(ABC):
     def solve(
         self, objective: Objective, start: Floats | Start | None = None, callback: Callback | None = None
     ) -> Result:
-        """Minimise; warns with a sentence when the pass limit comes first, returns the best so far on Ctrl-C."""
+        """Minimise; warns with a sentence when it ends before the tolerance, returns the best so far on Ctrl-C."""
         result = self.run(objective, start, callback)
-        self.warn(result, stacklevel=3)
+        if concern := self.concern(result):
+            warnings.warn(concern, ConvergenceWarning, stacklevel=2)
         return result
 
-    def warn(self, result: Result, stacklevel: int = 2) -> None:
-        """Say what to change, when the pass limit came before the tolerance."""
-        if result.status is Status.LIMIT:
-            advice = f"raise max_passes (now {self.max_passes:g}) or tol (now {self.tol:g}), or scale the features"
-            warnings.warn(f"{result.solver} {result.sentence}; {advice}", ConvergenceWarning, stacklevel=stacklevel)
+    def concern(self, result: Result) -> str | None:
+        """What to know, and to change, where a result missed the tolerance; None where it did not."""
+        if result.gap <= max(self.tol, ROUNDING_GAP):
+            return None
+        if result.status in (Status.LIMIT, Status.TIME):
+            limit = f"max_passes (now {self.max_passes:g})" if result.status is Status.LIMIT else "the time limit"
+            advice = f"raise {limit} or tol (now {self.tol:g}), or scale the features"
+            return f"{result.solver} {result.sentence}; {advice}"
+        if result.status is Status.STALLED:
+            return f"{result.solver} {result.sentence}; scale the features, or take another solver, loss or C"
+        return None
 
     def run(
         self, objective: Objective, start: Floats | Start | None = None, callback: Callback | None = None
@@ -239,51 +269,111 @@ class Solver(ABC):
         """Minimise, without a warning."""
         if reason := self.refusal(objective):
             raise ParameterError(f"the solver {self.name!r} {reason}")
-        clock = time.perf_counter()
-        best: Step | None = None
-        dual: Callable[[], Floats] | None = None
-        bound, status, trace = -math.inf, Status.LIMIT, []
-        at_zero = objective.at().value
-        scale = _NOTHING * size_without_model(objective)
-        nowhere_negative = type(objective.loss) in LOSSES.values()
+        return _Run(self, objective, callback).through(
+            self.steps(objective, start if self.takes_dual else theta_of(start))  # type: ignore[arg-type]
+        )
+
+
+class _Run:
+    """One run of a solver, as the loop sees it: the best point, the best bound, and whether to go on.
+
+    What a solver says is not taken at its word. J of a point that would end the run is evaluated anew from its weights.
+    A bound that is no number says nothing, and one that lies above a J that was found is false: then none is believed
+    that was given so far. No model at all is better than the first ones of a dual method can be.
+    """
+
+    def __init__(self, solver: Solver, objective: Objective, callback: Callback | None) -> None:
+        self.solver, self.objective, self.callback = solver, objective, callback
+        self.clock = time.perf_counter()
+        self.null = objective.null
+        self.scale = _NOTHING * self.null.size
+        self.best: Step | None = None
+        self.bound = 0.0 if never_negative(objective) else -math.inf
+        self.least = self.bound
+        self.verified: Floats | None = None  # the θ whose J was evaluated anew
+        self.noise = 0.0  # how far that may be off
+        self.trace: list[TracePoint] = []
+
+    def through(self, steps: Iterator[Step]) -> Result:
+        """All steps, up to the end."""
+        status, dual = Status.STALLED, None
         try:
-            for step in self.steps(objective, start if self.takes_dual else theta_of(start)):  # type: ignore[arg-type]
+            for step in steps:
                 dual = step.dual
-                bound = max(bound, step.bound)
-                seconds = time.perf_counter() - clock
-                if best is None or step.objective <= best.objective:
-                    best = step
-                if not best.objective <= at_zero:  # no model at all is better than a dual method's first ones can be
-                    best = replace(best, theta=np.zeros(objective.size), objective=at_zero)
-                if nowhere_negative and best.objective == 0:
-                    bound = 0.0
-                best = replace(
-                    step, theta=best.theta, objective=best.objective, bound=bound, seconds=seconds, scale=scale
-                )
-                trace.append(TracePoint(step.passes, seconds, best.objective, best.gap))
-                if (verdict := self._verdict(best, callback)) is not None:
+                if (verdict := self._take(step)) is not None:
                     status = verdict
                     break
         except KeyboardInterrupt:
-            if best is None:
+            if self.best is None:
                 raise
             status = Status.INTERRUPTED
-        if best is None:
-            raise RuntimeError(f"the solver {self.name} took no step")
-        seconds = time.perf_counter() - clock
-        name = best.solver or self.name
-        found = best.theta, best.objective, best.gap, status, len(trace), best.passes, seconds, name, trace
-        return Result(*found, dual() if dual else None, best.facts)
+        if self.best is None:
+            raise RuntimeError(f"the solver {self.solver.name} took no step")
+        self._verify()
+        best, seconds = self.best, time.perf_counter() - self.clock
+        return Result(
+            best.theta,
+            best.objective,
+            self.bound,
+            status,
+            len(self.trace),
+            best.passes,
+            seconds,
+            best.solver or self.solver.name,
+            self.scale,
+            self.null.value,
+            self.trace,
+            dual() if dual else None,
+            best.facts,
+        )
 
-    def _verdict(self, step: Step, callback: Callback | None) -> Status | None:
-        stop = callback(step) if callback else None
-        if step.gap <= self.tol:
+    def _take(self, step: Step) -> Status | None:
+        """Take note of a step; why to stop after it, or None."""
+        found = self.best
+        if math.isfinite(step.objective) and (found is None or step.objective <= found.objective):
+            found = step
+        if found is None or not found.objective <= self.null.value:
+            found = replace(step, theta=self.null.theta, objective=self.null.value)
+        if math.isfinite(step.bound):
+            self.bound = max(self.bound, step.bound)
+        seconds = time.perf_counter() - self.clock
+        self.best = replace(
+            step, theta=found.theta, objective=found.objective, bound=self.bound, seconds=seconds, scale=self.scale
+        )
+        stop = self.callback(self.best) if self.callback else None
+        if self.best.gap <= self.solver.tol or step.final:
+            self._verify()
+        self.trace.append(TracePoint(step.passes, seconds, self.best.objective, self.best.gap))
+        return self._verdict(step, stop)
+
+    def _verify(self) -> None:
+        """Evaluate J anew at the best point, and look whether the bound can be true."""
+        assert self.best is not None
+        if self.verified is not self.best.theta:
+            point = self.objective.at(self.best.theta)
+            self.noise = rounding_of(point)
+            theta, value = self.best.theta, point.value
+            if not value <= self.null.value:
+                theta, value = self.null.theta, self.null.value
+                self.noise = self.scale
+            self.verified = theta
+            self.best = replace(self.best, theta=theta, objective=value)
+        if self.bound > self.best.objective + self.noise:
+            self.bound = self.least
+        self.best = replace(self.best, bound=self.bound)
+
+    def _verdict(self, step: Step, stop: bool | None) -> Status | None:
+        assert self.best is not None
+        if self.best.gap <= self.solver.tol:
             return Status.CONVERGED
         if step.final:
             return Status.STALLED
         if stop:
             return Status.CALLBACK
-        return Status.LIMIT if step.passes >= self.max_passes else None
+        if step.passes >= self.solver.max_passes:
+            return Status.LIMIT
+        limit = self.solver.time_limit
+        return Status.TIME if limit is not None and self.best.seconds >= limit else None
 
 
 class SeededSolver(Solver):
@@ -307,20 +397,9 @@ class SeededSolver(Solver):
         return cls(tol, max_passes, seed)
 
 
-def size_without_model(objective: Objective) -> float:
-    """How large J is without a model: at zero weights.
-
-    Under a logarithmic link, that J says nothing: rates of 1 may be as far from the labels as numbers go. There, all
-    rows have their mean instead, at which the sum of such losses is least.
-    """
-    costs, at_zero = float(objective.costs.sum()), objective.at().value
-    if objective.loss.link != "exp" or not costs > 0:
-        return abs(at_zero)
-    mean = dot(objective.costs, objective.labels) / costs
-    if not mean > 0:
-        return abs(at_zero)
-    z = np.full(len(objective.labels), math.log(mean))
-    return max(objective.loss.sum(z, objective.labels, objective.costs), 1e-6 * costs)
+def never_negative(objective: Objective) -> bool:
+    """Whether the loss is one of the library's, none of which is ever negative; one of one's own is believed less."""
+    return type(objective.loss) in LOSSES.values()
 
 
 def needs_l2(objective: Objective) -> str | None:

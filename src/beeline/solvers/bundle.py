@@ -10,11 +10,12 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.objective import Line, Objective, Point
-from beeline.solvers.base import Solver, Step, size_without_model
+from beeline.objective import Line, Objective, Penalty, Point
+from beeline.objective.certificates import Allowance
+from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle_centre import CentredModel
 from beeline.solvers.bundle_lp import LinearModel
-from beeline.solvers.bundle_models import Minimum, Model, Penalty, QuadraticModel, SinglePlane
+from beeline.solvers.bundle_models import Minimum, Model, QuadraticModel, SinglePlane
 from beeline.solvers.line_search import has_kinks, least
 from beeline.solvers.planes import Plane, Planes, balances, settled, tangent
 
@@ -165,7 +166,7 @@ class Bundle(Solver):
         planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, self.idle)
         if penalty.l2:
             return QuadraticModel(penalty, planes)
-        scale = size_without_model(objective) or float(objective.costs.sum()) or 1.0
+        scale = objective.null.size or float(objective.costs.sum()) or 1.0
         if self.variant == "ocas" and CentredModel.takes(penalty, planes):
             return CentredModel(penalty, planes, scale, self.tol)
         return LinearModel(penalty, planes, scale)
@@ -217,7 +218,8 @@ def _stride(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> 
 
 def _stretched(line: Line, t: float, begin: float, end: float) -> tuple[Point, Plane]:
     best, offset, slopes = line.stretch(t, begin, end)
-    return best, Plane(line.point.objective.weighted(slopes), offset)
+    allowance = Allowance.of(best, slopes, np.zeros(1))
+    return best, Plane.of(best, best.objective.weighted(slopes), offset, allowance)
 
 
 def _ahead(t: float) -> float:

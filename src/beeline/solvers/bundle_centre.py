@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from beeline._types import Floats, Ints
 from beeline.data.block import Block
 from beeline.kernels import dot, solve_positive
+from beeline.objective import Penalty
 from beeline.solvers.bundle_lp import LinearModel
-from beeline.solvers.bundle_models import Minimum, Penalty
+from beeline.solvers.bundle_models import Minimum
 from beeline.solvers.planes import Planes
 
 __all__ = ["CentredModel"]
@@ -78,7 +79,7 @@ class CentredModel(LinearModel):
         else:
             w, alpha = found
             top = self.bound + gap
-            self.bound = max(self.bound, self._certified(alpha))
+            self.bound = max(self.bound, self.planes.bound(alpha, self.penalty))
             self.since += 1
             if self.since >= _SELDOM and top - self.bound <= _CLOSE * self.tol * top:
                 self.since = 0
@@ -86,10 +87,6 @@ class CentredModel(LinearModel):
         slack = 1 - np.abs(self.planes.slopes.transposed(alpha)) / self.penalty.l1
         self.planes.use(np.where(alpha * self.planes.count > _PART, alpha, 0.0))
         return Minimum(w, np.zeros(0), self.bound, slack)
-
-    def _certified(self, alpha: Floats) -> float:
-        mean = self.planes.mean(alpha)
-        return self._bound(mean.slope, mean.offset)
 
 
 class _Path:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from beeline._types import Floats, Ints
-from beeline.kernels import dot
-from beeline.objective import leak
-from beeline.solvers.bundle_models import Minimum, Model, Penalty
+from beeline.objective import Penalty
+from beeline.solvers.bundle_models import Minimum, Model
 from beeline.solvers.planes import Plane, Planes
 
 __all__ = ["LinearModel"]
@@ -76,12 +75,13 @@ class LinearModel(Model):
             alpha = self._multipliers(np.asarray(solution.row_dual))
             mean = self.planes.mean(alpha)
             v = mean.slope[: len(self.most)]
-            bound, entering = self._bound(v, mean.offset), self._entering(v)
+            reach = 10 * max(1.0, float(np.abs(self._primal(np.asarray(solution.col_value))[1]).max(initial=0.0)))
+            bound, entering = self.planes.bound(alpha, self.penalty, reach), self._entering(v)
             if not len(entering) or self.scale * self.programme.getObjectiveValue() - bound <= _ENOUGH * gap:
                 break
             self._add_columns(entering)
         w, intercepts = self._primal(np.asarray(solution.col_value))
-        return Minimum(w, intercepts, bound - leak(mean.slope[len(v) :], intercepts)), alpha
+        return Minimum(w, intercepts, bound), alpha
 
     def _renew_rows(self) -> None:
         """Delete the rows of planes that were dropped, add those of new ones."""
@@ -107,12 +107,6 @@ class LinearModel(Model):
         alpha /= max(1.0, float(alpha.sum()))
         alpha[0] = max(0.0, 1.0 - float(alpha[1:].sum()))
         return alpha
-
-    def _bearable(self, v: Floats) -> float:
-        """The largest part of v, at most all of it, that all weights without a bound can bear."""
-        free = np.maximum(np.where(self.most == np.inf, -v, 0), np.where(self.least == -np.inf, v, 0))
-        worst = float(free.max(initial=0.0))
-        return self.penalty.l1 / worst if worst > self.penalty.l1 else 1.0
 
     def _entering(self, v: Floats) -> Ints:
         """The columns that would lower the minimum most."""
@@ -141,13 +135,6 @@ class LinearModel(Model):
         if self.penalty.bounded:
             w = np.clip(w, self.least, self.most)
         return w, values[1 : 1 + k]
-
-    def _bound(self, v: Floats, offset: float) -> float:
-        """αᵀb + min over w of λ‖w‖₁ + wᵀAα, for the largest multiple of α, at most 1, for which that is finite."""
-        s = self._bearable(v)
-        w = np.where(s * v > self.penalty.l1, self.least, np.where(s * v < -self.penalty.l1, self.most, 0.0))
-        w = np.where(np.isfinite(w), w, 0.0)
-        return s * offset + s * dot(v, w) + self.penalty.l1 * float(np.abs(w).sum())
 
 
 def _empty_programme(n_intercepts: int) -> Any:  # noqa: ANN401 — HiGHS's own type is loaded late

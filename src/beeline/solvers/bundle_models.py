@@ -10,13 +10,14 @@ import numpy as np
 from beeline._types import Floats
 from beeline.data.block import Block
 from beeline.kernels import add_scaled, dot
-from beeline.objective import leak
+from beeline.objective import Penalty
 from beeline.solvers.planes import Plane, Planes
 from beeline.solvers.simplex_qp import independent_rows, maximise
 
-__all__ = ["Minimum", "Model", "Penalty", "QuadraticModel", "SinglePlane"]
+__all__ = ["Minimum", "Model", "QuadraticModel", "SinglePlane"]
 
 _NEWTON_STEPS = 30
+_UNIT = 32 * float(np.finfo(np.float64).eps)
 _ENOUGH = 1e-2  # of the gap, that a solution of the model may miss
 
 
@@ -39,50 +40,6 @@ class Minimum:
     intercepts: Floats
     bound: float
     slack: Floats | None = None
-
-
-@dataclass(frozen=True)
-class Penalty:
-    """h(w) = l1‖w‖₁ + ½ l2‖w‖² within bounds: strength·Ω, and what the solver adds to it.
-
-    Attributes
-    ----------
-    l1, l2
-        With the strength in them.
-    lower, upper
-        Bounds of the weights, which zero lies within; None: there are none.
-    """
-
-    l1: float
-    l2: float
-    lower: Floats | None = None
-    upper: Floats | None = None
-
-    @property
-    def bounded(self) -> bool:
-        """Whether there are bounds."""
-        return self.lower is not None
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is ½ l2‖w‖² and no more."""
-        return not self.l1 and not self.bounded
-
-    def least(self, v: Floats) -> Floats:
-        """The w at which h(w) + vᵀw is least; needs l2 > 0."""
-        w = -v / self.l2 if not self.l1 else -np.sign(v) * np.maximum(np.abs(v) - self.l1, 0) / self.l2
-        return w if self.lower is None or self.upper is None else np.clip(w, self.lower, self.upper)
-
-    def value(self, w: Floats) -> float:
-        """h(w)."""
-        return self.l1 * (float(np.abs(w).sum()) if self.l1 else 0.0) + 0.5 * self.l2 * dot(w, w)
-
-    def inside(self, w: Floats) -> Floats:
-        """1 where a weight moves with v, 0 where it stays at zero or at a bound."""
-        moves = w != 0 if self.l1 else np.ones(len(w), dtype=bool)
-        if self.lower is not None and self.upper is not None:
-            moves &= (w > self.lower) & (w < self.upper)
-        return moves.astype(np.float64)
 
 
 class Model(ABC):
@@ -146,7 +103,7 @@ class QuadraticModel(Model):
         mean = planes.mean(alpha)
         n = planes.slopes.n_features
         w = self.penalty.least(mean.slope[:n])
-        bound = mean.offset + self.penalty.value(w) + dot(mean.slope[:n], w) - leak(mean.slope[n:], tail)
+        bound = planes.bound(alpha, self.penalty, 10 * max(1.0, float(np.abs(tail).max(initial=0.0))))
         planes.use(alpha)
         return Minimum(w, tail, bound)
 
@@ -234,7 +191,7 @@ class SinglePlane(Model):
 
     def __init__(self, penalty: Penalty, n_weights: int) -> None:
         self.penalty = penalty
-        self.slope, self.offset, self._steepest = np.zeros(n_weights), 0.0, 0.0
+        self.slope, self.offset, self.drift, self._steepest = np.zeros(n_weights), 0.0, 0.0, 0.0
 
     def add(self, plane: Plane) -> None:
         """Mix it in."""
@@ -244,6 +201,7 @@ class SinglePlane(Model):
         t = self._climb(along, rise)
         add_scaled(t, along, self.slope)
         self.offset += t * rise
+        self.drift += t * (plane.drift - self.drift) + _UNIT * float(np.sqrt(dot(slope, slope)))
 
     def _climb(self, along: Floats, rise: float) -> float:
         def slope(t: float) -> float:
@@ -273,4 +231,5 @@ class SinglePlane(Model):
     def minimise(self, gap: float) -> Minimum:
         """In closed form."""
         w = self.penalty.least(self.slope)
-        return Minimum(w, np.zeros(0), self.offset + self.penalty.value(w) + dot(self.slope, w))
+        rounding = _UNIT * (abs(self.offset) + self.penalty.value(w))
+        return Minimum(w, np.zeros(0), self.offset + self.penalty.floor(self.slope, self.drift) - rounding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays, dot
 from beeline.objective import Objective, Point
+from beeline.objective.certificates import cancelling_parts, rounding_unit
 from beeline.solvers.base import SeededSolver, Step, needs_l2
 from beeline.solvers.shuffled import ShuffledRows, needs_memory
 
@@ -232,10 +234,24 @@ class _Descent:
         return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(point.z[0])
 
     def _dual(self) -> float:
-        """The dual value at the present p, made to meet Σ_i a_ik = 0 where intercepts are free; a pass."""
-        gain, square = self._product(self._balance() if self.free else None)
+        """The dual value at the present p, made to meet Σ_i a_ik = 0 where intercepts are free; a pass.
+
+        What rounding leaves of those sums is given up, as every bound does (`objective.certificates`).
+        """
+        o, best = self.objective, self.best
+        factors = self._balance() if self.free else None
+        gain, square = self._product(factors)
         self.passes += 1
-        return gain - square / (2 * self.modulus)
+        unit, size = rounding_unit(o), 2 * float(o.costs.sum())
+        given_up, reach = 0.0, best.score_reach if best is not None else 0.0
+        if factors is not None:
+            sums = _slope_sums(self._flows() * factors)
+            given_up = float(cancelling_parts(sums, sums.sum(axis=0), unit * size).max())
+            reach = 10 * max(1.0, reach)
+        turnover = size * reach
+        drift = (unit + given_up) * size * o.longest_row
+        lost = (given_up + 2 * unit) * (turnover + gain)
+        return gain - (math.sqrt(square) + drift) ** 2 / (2 * self.modulus) - lost
 
     def _product(self, factors: Floats | None = None) -> tuple[float, float]:
         """Σ (c_i − p_iy), and ‖Xᵀa‖² with the regularized intercepts' part."""
@@ -251,11 +267,21 @@ class _Descent:
     def _balance(self) -> Floats:
         """What p_ik must be multiplied by for Σ_i a_ik = 0, by (y_i, k)."""
         k = self.objective.n_outputs
-        flows = np.empty((k, k))
-        if not self.free:
-            return np.ones((k, k))
+        return balance(self._flows()) if self.free else np.ones((k, k))
+
+    def _flows(self) -> Floats:
+        """Σ p_ik by (y_i, k)."""
+        flows = np.empty((self.objective.n_outputs, self.objective.n_outputs))
         self.sweeps.flows(flows)
-        return balance(flows)
+        return flows
+
+
+def _slope_sums(flows: Floats) -> Floats:
+    """Σ_i −a_ik of the rows of each class."""
+    others = flows.copy()
+    np.fill_diagonal(others, 0.0)
+    sums: Floats = others - np.diag(others.sum(axis=1))
+    return sums
 
 
 def balance(flows: Floats) -> Floats:

@@ -12,7 +12,8 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.kernels import DualSweeps, blend, dot
 from beeline.losses import RowLoss
-from beeline.objective import Objective, Point
+from beeline.objective import Objective, Point, conjugate_bound
+from beeline.objective.certificates import rounding_unit
 from beeline.solvers.base import SeededSolver, Start, Step, needs_l2, theta_of
 from beeline.solvers.shuffled import ShuffledRows, needs_memory
 
@@ -102,7 +103,7 @@ class _Descent:
         self.objective = o = rows.over(objective)
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
-        self.passes = 0.0
+        self.passes, self.n_sweeps = 0.0, 0
         a, b = np.zeros(o.data.n_rows), 0.0
         if start is not None:
             a, b = self._warm(start)
@@ -178,6 +179,7 @@ class _Descent:
         work, total, due = 0.0, 0.0, False
         while not due:
             _, self.growth, entries = self.sweeps.sweep()
+            self.n_sweeps += 1
             self.passes += entries / self.nnz
             work += (2.0 * entries + 10.0 * self.sweeps.active + 2000.0) / look
             total += self.growth
@@ -234,13 +236,15 @@ class _Descent:
         square, cost = dot(self.w, self.w), self.sweeps.conjugate()
         likely = -0.5 * self.modulus * (square + self.sweeps.intercept**2) - cost
         safe = likely - self.modulus * self._rounding * (math.sqrt(square) + 0.5 * self._rounding)
+        safe -= 2 * rounding_unit(o) * (abs(cost) + self.sweeps.weighted_norm() * math.sqrt(square) + best.value)
         allowed = best.value - self.tol * abs(best.value)
         return self._exact_bound() if safe < allowed <= likely else safe
 
     @property
     def _rounding(self) -> float:
-        """How far w may be from Xᵀa/λ: each row was rounded by 2⁻²⁴ of itself."""
-        return 0.0 if self.rows.exact else 2.0**-24 * self.sweeps.weighted_norm() / self.modulus
+        """How far w may be from Xᵀa/λ: each row was rounded by 2⁻²⁴ of itself, and each step by less."""
+        steps = float(np.finfo(np.float64).eps) * math.sqrt(16 + self.n_sweeps * self.objective.data.n_rows)
+        return ((0.0 if self.rows.exact else 2.0**-24) + steps) * self.sweeps.weighted_norm() / self.modulus
 
     def dual_variables(self) -> Floats:
         """A copy of a, feasible also for a free intercept."""
@@ -249,11 +253,12 @@ class _Descent:
         return _balanced(a) if self.objective.intercept == "free" else a
 
     def _exact_bound(self) -> float:
-        o, a = self.objective, self.dual_variables()
-        w = self.rows.block.transposed(a)
+        o, slopes = self.objective, -self.dual_variables()
+        product = self.rows.block.transposed(slopes)
+        if o.has_intercept:
+            product = np.append(product, float(slopes.sum()))
         self.passes += 1
-        square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
-        return -square / (2 * self.modulus) - o.loss.dual_cost(a, o.labels, o.costs)
+        return conjugate_bound(self.best or o.at(), [slopes], product)
 
 
 def _balanced(a: Floats) -> Floats:

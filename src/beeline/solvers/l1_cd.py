@@ -81,7 +81,7 @@ class L1CD(Solver):
             failures = 0 if worst < 0.9 * least else failures + 1
             least = min(least, worst)
             passes += 1
-            yield Step(point.theta, point.value, lower_bound(point), passes, final=failures > _PATIENCE)
+            yield Step(point.theta, point.value, point.bound, passes, final=failures > _PATIENCE)
             coordinates, cut = _choose(point, excess)
             if working is None or not working.holds(np.nonzero(excess > 0)[0]):
                 working = _WorkingSet.of(objective, coordinates, working.sweeps if working else 0.0)
@@ -111,39 +111,6 @@ def strength_max(objective: Objective) -> float:
     if not objective.regularizer.l1 > 0:
         return np.inf
     return objective.at().with_best_intercept().pull / objective.regularizer.l1
-
-
-def lower_bound(point: Point) -> float:
-    """The dual value at a scaled point: a lower bound of min J; no pass once the point has its gradient.
-
-    D(a) = −Σ ψ_i(a_i) − Ω*(Xᵀa) at a = −scale · slopes. A loss that gives no conjugate must not be negative: then
-    ψ(0) ≤ 0, and ψ is at most the chord from there to ψ(a) = −az − cl at the slope itself.
-    """
-    o = point.objective
-    l1, l2 = o.strength * o.regularizer.l1, o.strength * o.regularizer.l2
-    product = np.abs(point.loss_gradient[: o.n_regularized])
-    feasible = l1 / max(l1, float(product.max(initial=0.0)))
-
-    def dual(scale: float) -> float:
-        excess = np.maximum(scale * product - l1, 0) if l2 else np.zeros(0)
-        return -_dual_cost(point, scale) - (dot(excess, excess) / (2 * l2) if l2 else 0.0)
-
-    return max(dual(scale) for scale in ({feasible, 1.0} if l2 else {feasible}))
-
-
-def _dual_cost(point: Point, scale: float) -> float:
-    o = point.objective
-    if o.loss.has_conjugate:
-        (cost,) = o.engine.sum(
-            lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -scale),),
-            o.shards,
-            point.slopes,
-            o.shard_labels,
-            o.shard_costs,
-        )
-        return float(cost)
-    touching = sum(dot(u.ravel(), z.ravel()) for u, z in zip(point.slopes, point.z, strict=True)) - point.loss
-    return scale * touching
 
 
 def _excess(point: Point) -> Floats:

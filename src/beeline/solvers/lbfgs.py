@@ -13,7 +13,6 @@ from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, Step, knows_no_bounds
-from beeline.solvers.l1_cd import lower_bound
 from beeline.solvers.newton import search
 from beeline.solvers.planes import balances, settled
 
@@ -21,6 +20,8 @@ __all__ = ["LBFGS"]
 
 _HALVINGS = 40
 _SUFFICIENT = 1e-4  # of what the slope promises
+_NOISE = 1e-14  # of J, that its sum over the rows may be off: below it, slopes say more than J does
+_PATIENCE = 20  # steps that may win nothing
 
 
 class LBFGS(Solver):
@@ -69,15 +70,16 @@ class LBFGS(Solver):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
         point, passes = settled(objective.at(start), 0.0), float(start is not None)
-        pairs, bound = _Pairs(self.memory), -math.inf
+        pairs, bound, still = _Pairs(self.memory), -math.inf, 0
         while True:
             passes += 1
-            bound = max(bound, lower_bound(point) if objective.regularizer.l1 else point.bound)
+            still = 0 if point.bound > bound else still + 1
+            bound = max(bound, point.bound)
             facts = {"significant_figures": significant_figures(point.value, bound)}
             yield Step(point.theta, point.value, bound, passes, facts=facts)
             moved, cost = _next(point, pairs)
             passes += cost
-            if moved is None:
+            if moved is None or (still > _PATIENCE and moved.value >= point.value):
                 yield Step(point.theta, point.value, bound, passes, final=True, facts=facts)
                 return
             moved = settled(moved, 0.0)
@@ -188,9 +190,9 @@ def _within_orthant(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
         moved = point.objective.at(theta)
         passes += 1
         promise = dot(g, theta - point.theta)
-        if promise < 0 and moved.value <= point.value + _SUFFICIENT * promise:
+        if promise < 0 and moved.value <= point.value + max(_SUFFICIENT * promise, promise + _NOISE * point.value):
             return moved, passes
-        if abs(promise) <= 1e-16 * abs(point.value):
+        if not promise < 0:
             break
         t *= 0.5 if pairs.kept else 0.2
     moved_by, more = _by_proximity(point, t)
@@ -207,11 +209,11 @@ def _by_proximity(point: Point, t: float) -> tuple[Point | None, float]:
         theta[:n] = np.sign(theta[:n]) * np.maximum(np.abs(theta[:n]) - t * unit * l1, 0)
         step = theta - point.theta
         fall = dot(step, step) / (2 * t * unit) if t * unit else 0.0
-        if not fall > 1e-16 * abs(point.value):
+        if not fall > 1e-24 * abs(point.value):
             return None, passes
         moved = o.at(theta)
         passes += 1
-        if moved.value <= point.value - _SUFFICIENT * fall:
+        if moved.value <= point.value - min(_SUFFICIENT * fall, fall - _NOISE * point.value):
             return moved, passes
         t *= 0.3
     return None, passes

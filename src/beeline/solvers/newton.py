@@ -12,7 +12,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot, solve_positive
-from beeline.objective import Line, Objective, Point
+from beeline.objective import Line, Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step, needs_l2
 from beeline.solvers.preconditioning import Preconditioner, Preconditioners
 
@@ -153,7 +153,7 @@ class RoundedNewton(Newton):
             passes += tried
         while True:
             exact = point.under(objective)
-            bound = objective.dual_value(point)
+            bound = conjugate_bound(exact, point.slopes, point.loss_gradient)
             passes += 1
             yield Step(point.theta, exact.value, bound, passes, final=width < 1e-12)
             if 2 * (point.value - point.bound) < exact.value - bound:
@@ -179,7 +179,7 @@ class RoundedNewton(Newton):
         for tried in range(1, 20):
             narrow *= self._SHRINK
             rounded = _rounded(start, narrow)
-            gap = start.value - start.objective.dual_value(rounded)
+            gap = start.value - conjugate_bound(start, rounded.slopes, rounded.loss_gradient)
             if gap <= self._GOOD_START * abs(start.value):
                 return rounded, narrow, tried
         return point, width, tried

@@ -9,6 +9,7 @@ with kinks, the right mean of the tangents on both sides of the best intercept i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,20 +17,38 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.data.block import Block
 from beeline.kernels import dot
-from beeline.objective import Objective, Point
+from beeline.objective import Objective, Penalty, Point
+from beeline.objective.certificates import Allowance, cancelling_parts
 from beeline.solvers.line_search import Valley, has_kinks, valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
 
+_COLUMNS = ("_slopes", "_tails", "_offsets", "_drifts", "_unused", "_numbers")
+_UNIT = 32 * float(np.finfo(np.float64).eps)  # what a sum over planes may be off by
 _FIRST_ROOM = 32  # planes; what is not used yet takes address space only
 
 
 @dataclass(frozen=True)
 class Plane:
-    """R(θ) ≥ ⟨slope, θ⟩ + offset for all θ."""
+    """R(θ) ≥ ⟨slope, θ⟩ + offset − drift·‖w‖ for all θ.
+
+    What rounding may have done to a plane, and what it took to level it along an intercept, is in its offset and its
+    drift: so much its slope may be off.
+    """
 
     slope: Floats
     offset: float
+    drift: float = 0.0
+
+    @classmethod
+    def of(cls, point: Point, product: Floats, offset: float, allowance: Allowance) -> Plane:
+        """The plane of tangents at a point, whose value at w = 0 is the offset."""
+        o = point.objective
+        slope, w = product.copy(), point.theta[: o.n_regularized]
+        if o.intercept == "free":
+            slope[o.n_regularized :] = 0.0
+        lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w)) + allowance.rounding
+        return cls(slope, offset - lost, allowance.drift)
 
     def at(self, theta: Floats) -> float:
         """Its value; θ may be without the intercepts that it has no slope along."""
@@ -49,7 +68,7 @@ def settled(point: Point, accuracy: float) -> Point:
     if o.intercept != "free" or not balances(o):
         return point
     if o.loss.smooth:
-        return _level(point)
+        return point.with_best_intercept()
     return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy)[0]
 
 
@@ -59,44 +78,21 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     `accuracy`: the plane may lie below R there by so much of J, where an intercept is searched for.
     """
     o = point.objective
-    if o.intercept != "free" or not balances(o):
+    if o.intercept == "free" and not balances(o):
         slope = point.loss_gradient
-        return Plane(slope, point.loss - dot(slope, point.theta)), point
-    if o.loss.smooth:
-        point = _level(point)
-        slope, value = point.loss_gradient.copy(), point.loss
-    else:
+        allowance = Allowance.of(point, point.slopes, np.zeros(o.n_outputs))
+        offset = point.loss - dot(slope, point.theta) - allowance.rounding
+        return Plane(slope, offset, allowance.drift), point
+    value, slopes = point.loss, point.slopes
+    if o.intercept == "free" and o.loss.smooth:
+        point = point.with_best_intercept()
+        value, slopes = point.loss, point.slopes
+    elif o.intercept == "free":
         point, value, slopes = _balanced(point, accuracy)
-        slope = o.weighted(slopes)
-    slope[o.n_regularized :] = 0.0
-    return Plane(slope, value - dot(slope, point.theta)), point
-
-
-def _level(point: Point) -> Point:
-    """The best intercept of a smooth loss, where ∂R along it is zero as far as double precision goes.
-
-    Without a curvature by the secant rule within a bracket (of Illinois: an end that stays twice counts half).
-    """
-    if point.objective.loss.has_curvature:
-        return point.with_best_intercept()
-    line, low, high = point.upwards(), None, None
-    t, reach = 0.0, 0.1
-    scale = sum(float(np.abs(u).sum()) for u in point.slopes)
-    for _ in range(200):
-        _, slope = line.at(t)
-        if abs(slope) <= 1e-14 * scale:
-            break
-        if slope < 0:
-            high, low = (high[0], 0.5 * high[1]) if high and low else high, (t, slope)
-        else:
-            low, high = (low[0], 0.5 * low[1]) if high and low else low, (t, slope)
-        if low is None or high is None:
-            t, reach = (t + reach, 4 * reach) if high is None else (t - reach, 4 * reach)
-            continue
-        last, t = t, (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
-        if t == last or abs(high[0] - low[0]) <= 1e-16 * max(abs(low[0]), abs(high[0])):
-            break
-    return point.shifted(t)
+    product = point.loss_gradient if slopes is point.slopes else o.weighted(slopes)
+    n = o.n_regularized
+    allowance = Allowance.of(point, slopes, product[n:])
+    return Plane.of(point, product, value - dot(product[:n], point.theta[:n]), allowance), point
 
 
 def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]]:
@@ -126,13 +122,13 @@ def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point
         rounding = 1e-14 * float(o.costs.sum())  # on a level piece the slope is nothing else
         if _slope(sides[1]) <= rounding and _slope(sides[2]) >= -rounding:
             return sides
-    t, left, right = point.upwards().bracket(-np.inf, np.inf, 0.0, accuracy)
+    t, left, right = point.along_intercept().bracket(-np.inf, np.inf, 0.0, accuracy)
     return point.shifted(t), point.shifted(left), point.shifted(right)
 
 
 def _lowest(point: Point) -> Valley:
     """Where along the intercept J is least."""
-    return valley(point.upwards(), -np.inf, np.inf, 1e-3)
+    return valley(point.along_intercept(), -np.inf, np.inf, 1e-3)
 
 
 def _slope(point: Point) -> float:
@@ -161,7 +157,7 @@ class Planes:
         self.limit, self.idle, self.count = max(4, limit), idle, 1
         room = min(self.limit, _FIRST_ROOM)
         self._slopes, self._tails = np.zeros((room, n_weights)), np.zeros((room, n_intercepts))
-        self._offsets, self._gram = np.zeros(room), np.zeros((room, room))
+        self._offsets, self._drifts, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._unused, self._numbers = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
         self.alpha = np.ones(1)  # the last solution
         self.made = 0
@@ -207,7 +203,7 @@ class Planes:
         k, n = self.count, self._slopes.shape[1]
         self.made += 1
         self._slopes[k], self._tails[k] = plane.slope[:n], plane.slope[n : n + self._tails.shape[1]]
-        self._offsets[k], self._unused[k], self._numbers[k] = plane.offset, 0, self.made
+        self._offsets[k], self._drifts[k], self._unused[k], self._numbers[k] = plane.offset, plane.drift, 0, self.made
         self.count += 1
         self._gram[k, : k + 1] = self.slopes.scores(self._slopes[k])
         self._gram[: k + 1, k] = self._gram[k, : k + 1]
@@ -219,7 +215,7 @@ class Planes:
         gram = np.zeros((rows, rows))
         gram[:k, :k] = self._gram[:k, :k]
         self._gram = gram
-        for name in ("_slopes", "_tails", "_offsets", "_unused", "_numbers"):
+        for name in _COLUMNS:
             old = getattr(self, name)
             new = np.zeros((rows, *old.shape[1:]), dtype=old.dtype)
             new[:k] = old[:k]
@@ -242,7 +238,7 @@ class Planes:
         order = np.arange(k)
         order[np.setdiff1d(order, stay, assume_unique=True)] = move
         (places,) = np.nonzero(order != np.arange(k))
-        for name in ("_slopes", "_tails", "_offsets", "_unused", "_numbers"):
+        for name in _COLUMNS:
             values = getattr(self, name)
             values[places] = values[order[places]]
         self._gram[:k, :k] = self._gram[np.ix_(order, order)]
@@ -251,7 +247,29 @@ class Planes:
     def mean(self, alpha: Floats) -> Plane:
         """The mean of all planes with these parts."""
         slope, tail = self.slopes.transposed(alpha), (alpha[:, None] * self.tails).sum(axis=0)
-        return Plane(np.append(slope, tail), dot(self.offsets, alpha))
+        return Plane(np.append(slope, tail), dot(self.offsets, alpha), dot(self._drifts[: self.count], alpha))
+
+    def bound(self, alpha: Floats, penalty: Penalty, reach: float = 0.0) -> float:
+        """The lower bound of min h + R that multipliers prove, whoever found them.
+
+        Multipliers that are not negative and sum to at most 1 make a mean of the planes, which lies below R. Scaled
+        down it still does, as R ≥ 0. Where intercepts are not eliminated, it must not slope along them: multipliers are
+        taken back until it does not, up to rounding, which counts for intercepts of that reach.
+        """
+        alpha = np.maximum(alpha, 0.0)
+        alpha = alpha / max(1.0, float(alpha.sum()))
+        rounding = 0.0
+        if self.tails.shape[1]:
+            slopes = alpha[:, None] * self.tails
+            rounding = _UNIT * float(np.abs(slopes).sum())
+            alpha = alpha * (1 - cancelling_parts(slopes, slopes.sum(axis=0), rounding))
+        mean, n = self.mean(alpha), self._slopes.shape[1]
+        steep = dot(np.sqrt(self._gram.diagonal()[: self.count]), alpha)
+        v, drift = mean.slope[:n], mean.drift + _UNIT * steep
+        s = penalty.bearable(v, drift)
+        lost = _UNIT * dot(np.abs(self.offsets), alpha) + 4 * rounding * reach
+        floor = penalty.floor(s * v, s * drift)
+        return s * (mean.offset - lost) + floor * (1 + _UNIT)
 
     def _aggregate(self) -> None:
         """Make room: the mean by the last solution takes the place of the half of the planes with the least parts."""

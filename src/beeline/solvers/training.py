@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
-from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError
+from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import num_threads
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness
@@ -28,6 +27,7 @@ from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, theta_of
+from beeline.solvers.concerns import concerns_about, warn_of
 
 __all__ = [
     "Multiclass",
@@ -41,8 +41,6 @@ __all__ = [
 ]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
-
-_FAR = 1e-3  # from the optimum, and no rounding any more
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -200,11 +198,14 @@ class Trained:
         Of shape (n_features, n_outputs) and (n_outputs,); one output for two classes and for a regression of numbers.
     results
         What the solver says, for each problem that it solved.
+    concerns
+        What was warned of.
     """
 
     weights: Floats
     intercepts: Floats
     results: list[Result]
+    concerns: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -239,18 +240,10 @@ def train(
     check_own_loss(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
     results = solve_side_by_side([chosen] * len(objectives), objectives, _starts(objectives, start), callback)
-    chosen.warn(max(results, key=lambda result: (result.status is Status.LIMIT, result.gap)), stacklevel=3)
-    if type(task.loss) not in LOSSES.values():
-        _warn_of_own_loss(task.loss, results, tol)
-    return Trained(*outputs_of(objectives, [result.theta for result in results]), results)
-
-
-def _warn_of_own_loss(loss: Loss, results: list[Result], tol: float) -> None:
-    """A solver that stalls far from the optimum was misled by the loss; one of the library does that to none."""
-    worst = max(results, key=lambda result: (result.status is Status.STALLED, result.gap))
-    if worst.status is Status.STALLED and worst.gap > max(tol, _FAR):
-        reason = f"{loss!r} may have kinks, or be infinite, where training got to"
-        warnings.warn(f"{worst.solver} {worst.sentence}; {reason}", ConvergenceWarning, stacklevel=3)
+    concerns = concerns_about(chosen, results, task.loss)
+    warn_of(concerns, stacklevel=2)
+    outputs = outputs_of(objectives, [result.theta for result in results])
+    return Trained(*outputs, results, tuple(concern.sentence for concern in concerns))
 
 
 def check_own_loss(objective: Objective) -> None:
@@ -347,7 +340,7 @@ class _Side:
         if self.interrupted.is_set() or self.stopped.is_set():
             status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
             point = objective.at(theta_of(start))
-            return Result(point.theta, point.value, math.inf, status, 0, 0.0, 0.0, solver.name)
+            return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
         return solver.run(objective, start, self._step)
 
     def _step(self, step: Step) -> bool:

@@ -1,0 +1,93 @@
+"""J by formulas in NumPy alone with more digits, and a low J found by SciPy: nothing of the solvers' own code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from beeline.losses import RowLoss, VectorLoss
+from beeline.objective import Objective
+
+__all__ = ["Reference"]
+
+_WIDTHS = (0.1, 1e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """J of a problem whose rows are a dense matrix."""
+
+    objective: Objective
+    matrix: np.ndarray
+
+    def value(self, theta: np.ndarray) -> float:
+        """J(θ), in the widest floating-point numbers that NumPy has."""
+        o = self.objective
+        w, b = (part.astype(np.longdouble) for part in o.split(theta))
+        z = self.matrix.astype(np.longdouble) @ w + b
+        with np.errstate(all="ignore"):
+            losses, _ = o.loss.value_and_grad(z, o.labels.astype(np.longdouble))
+        weights = theta[: o.n_regularized].astype(np.longdouble)
+        if o.regularizer.nonnegative and theta[: o.data.n_features * o.n_outputs].min(initial=0.0) < 0:
+            return np.inf
+        omega = o.regularizer.l1 * np.abs(weights).sum() + 0.5 * o.regularizer.l2 * (weights**2).sum()
+        counted = np.where(o.costs > 0, losses, 0)
+        return float(o.strength * omega + (o.costs * counted).sum())
+
+    def lowest(self, starts: list[np.ndarray], others: list[np.ndarray]) -> float:
+        """The least J among all points, and of those that SciPy's L-BFGS-B finds from the starts."""
+        best = min(self.value(theta) for theta in (*starts, *others))
+        for start in starts:
+            theta = start
+            for loss in self._losses():  # with kinks rounded off less and less
+                theta = self._descend(theta, loss)
+                best = min(best, self.value(theta))
+        return best
+
+    def _losses(self) -> list[RowLoss]:
+        loss = self.objective.loss
+        if loss.smooth:
+            return [loss]
+        if loss.has_rounded:
+            width = loss.natural_width(self.objective.labels)
+            return [loss.rounded(part * width) for part in _WIDTHS]
+        return [loss]
+
+    def _descend(self, theta: np.ndarray, loss: RowLoss) -> np.ndarray:
+        """L-BFGS-B over positive and negative parts of the weights, each in units of its feature's size."""
+        o = self.objective
+        k, n, m = o.n_outputs, o.data.n_features * o.n_outputs, o.n_regularized
+        spread = np.sqrt(np.mean(self.matrix**2, axis=0))
+        unit = np.ones(o.size)
+        unit[:n] = np.repeat(1 / np.where(spread > 0, spread, 1.0), k)
+        numbers = np.abs(o.labels) if o.loss.labels in ("real", "vectors") and o.loss.link == "none" else np.ones(1)
+        unit *= max(float(np.std(o.labels)) if numbers.size > 1 else 1.0, 1e-300) or 1.0
+        lower = np.where(np.arange(m) < n, 0.0, -np.inf) if o.regularizer.nonnegative else np.full(m, -np.inf)
+        bounds = [(0, None)] * m + [(0, None if low < 0 else 0) for low in lower] + [(None, None)] * (o.size - m)
+        l1, l2 = o.strength * o.regularizer.l1, o.strength * o.regularizer.l2
+        scale = max(self.value(theta), 1e-300)
+
+        def both(v: np.ndarray) -> tuple[float, np.ndarray]:
+            weights = np.append(v[:m] - v[m : 2 * m], v[2 * m :]) * unit
+            w, b = o.split(weights)
+            with np.errstate(all="ignore"):
+                losses, slopes = loss.value_and_grad(self.matrix @ w + b, o.labels)
+            c = o.costs if not isinstance(loss, VectorLoss) else o.costs[:, None]
+            u = c * slopes
+            gradient = (self.matrix.T @ u).ravel()
+            gradient = np.append(gradient, u.sum(axis=0)) if o.has_intercept else gradient
+            smooth = gradient[:m] + l2 * weights[:m]
+            sizes = (v[:m] + v[m : 2 * m]) * unit[:m]
+            value = float(l1 * sizes.sum() + 0.5 * l2 * (weights[:m] ** 2).sum() + o.costs @ losses)
+            slope = np.concatenate([(smooth + l1) * unit[:m], (l1 - smooth) * unit[:m], gradient[m:] * unit[m:]])
+            if not (np.isfinite(value) and np.isfinite(slope).all()):
+                return 1e300, np.zeros_like(slope)
+            return value / scale, slope / scale
+
+        scaled = theta / unit
+        start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])
+        options = {"maxiter": 100, "maxfun": 200, "ftol": 1e-15, "gtol": 1e-12, "maxcor": 30}
+        found = minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        return np.append(found[:m] - found[m : 2 * m], found[2 * m :]) * unit

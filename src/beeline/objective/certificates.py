@@ -1,0 +1,191 @@
+"""Lower bounds of min J that hold: what they rest on is measured, and rounding is taken off.
+
+All of them are made of tangents. Let u_i be slopes of the losses, c_i·l at scores z_i, and 0 ≤ t_i ≤ 1. No loss is
+negative, so that for every score z
+
+    c_i·l(z) ≥ t_i (c_i·l(z_i) + u_i (z − z_i)).
+
+Summed over the rows, with v = Σ t_i u_i x_i and h = strength·Ω, that says for all (w, b)
+
+    J(w, b) ≥ h(w) + ⟨v, w⟩ + b Σ t_i u_i + Σ t_i (c_i·l(z_i) − u_i z_i).
+
+The right side has a minimum over w, `Penalty.floor`, and none over a free b unless Σ t_i u_i = 0. The best intercept
+makes the sum of the slopes zero, but never quite, and a search for it may fail. So that is not assumed: what is left,
+r = Σ u_i, is taken off the slopes of its own sign by t_i = 1 − |r|/Σ|u_i| there, and the bound pays for it. Nothing is
+lost where the intercept is the best one, and nothing is false where it is not.
+
+With conjugates ψ_i(a) = max over z of −az − c_i·l(z), D(a) = −Σ ψ_i(a_i) + min over w of h(w) − ⟨Xᵀa, w⟩ is the same
+bound for any feasible a, not only for slopes at one point; ψ_i(0) ≤ 0 and convexity take the place of the tangents.
+
+Rounding: a sum of n numbers in runs of a few thousand, several at a time, is off by some √n/10 units in the last place
+of their sizes; more than twice that is allowed for. The sizes of what cancels in a score are bounded by ‖x_i‖‖w‖ + |b|,
+and the error of a score costs its slope.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.kernels import absolute_sum, dot
+
+if TYPE_CHECKING:
+    from beeline.objective.objective import Objective
+    from beeline.objective.points import Point
+
+__all__ = ["Allowance", "cancelling_parts", "conjugate_bound", "rounding_of", "rounding_unit", "tangent_bound"]
+
+_UNIT = float(np.finfo(np.float64).eps)
+_FEWEST = 4  # units in the last place that a short sum may be off by
+_GROWTH = 0.25  # of that with √n
+_FARTHER = 10.0  # times the reach of scores, that intercepts of an optimum may lie apart
+_SINGULAR = 1e-10  # a part of the largest singular value, below which there is none
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a bound that is made of slopes must leave for the intercept and for rounding.
+
+    Attributes
+    ----------
+    given_up
+        The largest 1 − t_i: the part of a tangent that is given up so that slopes sum to zero.
+    drift
+        How far Σ t_i u_i x_i may be from the sum Σ u_i x_i as it was computed, in its norm.
+    turnover
+        Σ |u_i|·(the largest score) + Σ c_i·l(z_i), which conjugates and parts of scores add up to at most. For several
+        intercepts more: what rounding leaves of sums of slopes along them is not cancelled, but counts for intercepts
+        that are ten times as far apart.
+    rounding
+        How far a sum of losses, or of conjugates, may be off.
+    """
+
+    given_up: float
+    drift: float
+    turnover: float
+    rounding: float
+
+    @classmethod
+    def of(cls, point: Point, slopes: list[Floats], totals: Floats) -> Allowance:
+        """For slopes with these sums along the intercepts; the point says how large scores and losses are."""
+        o = point.objective
+        unit = rounding_unit(o)
+        size = sum(absolute_sum(u) for u in slopes)
+        given_up, mass = 0.0, 0.0
+        if o.intercept == "free":
+            given_up, mass = _given_up(o, slopes, totals, size, unit)
+        turnover = size * point.score_reach + point.loss
+        if o.intercept == "free" and o.n_outputs > 1:
+            turnover += _FARTHER * size * max(1.0, point.score_reach)
+        return cls(given_up, (unit * size + mass) * o.longest_row, turnover, unit * (turnover + 2 * point.value))
+
+
+def rounding_unit(objective: Objective) -> float:
+    """What rounding may do to a sum over the rows, as a part of the sizes of its terms."""
+    return _UNIT * (_FEWEST + _GROWTH * math.sqrt(objective.data.n_rows))
+
+
+def rounding_of(point: Point) -> float:
+    """How far J at the point may be off by rounding."""
+    totals = np.zeros(point.objective.n_outputs)
+    return Allowance.of(point, point.slopes, totals).rounding if np.isfinite(point.value) else math.inf
+
+
+def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, unit: float) -> tuple[float, float]:
+    """(the largest 1 − t_i, Σ (1 − t_i)|u_i|) for slopes that sum to zero along every free intercept."""
+    if not size:
+        return 0.0, 0.0
+    if o.n_outputs == 1:
+        missing = abs(float(totals[0])) + unit * size
+        return min(1.0, missing / (0.5 * (size + abs(float(totals[0]))))), missing
+    given_up = float(cancelling_parts(_group_sums(o, slopes), totals, unit * size).max())
+    return given_up, given_up * size
+
+
+def cancelling_parts(sums: Floats, totals: Floats, rounding: float) -> Floats:
+    """Parts of groups that are to be given up so that what is left sums to zero, up to rounding.
+
+    `sums` has a row for each group, and `totals` is their sum r. Any s with Σ s_g·(sum of g) = r will do, once no s_g
+    is negative: adding the same number to all adds a multiple of r, and dividing by as much makes it r again. Of r only
+    what exceeds rounding is to be cancelled: groups that hardly differ would have to give up much for the rest. All is
+    given up where there is no such s.
+    """
+    if not np.isfinite(sums).all():
+        return np.ones(len(sums))
+    left, values, right = np.linalg.svd(sums.T, full_matrices=False)
+    wanted = left.T @ totals
+    missed = np.sqrt(np.maximum(float(totals @ totals) - np.cumsum(np.append(0.0, wanted**2)), 0.0))
+    enough = np.flatnonzero(missed <= 2 * rounding)
+    kept = int(enough[0]) if len(enough) else len(values)
+    if (kept and values[kept - 1] <= _SINGULAR * values[0]) or not len(enough):
+        return np.ones(len(sums))
+    parts: Floats = right[:kept].T @ (wanted[:kept] / values[:kept])
+    lift = max(0.0, -float(parts.min(initial=0.0)))
+    return np.minimum((parts + lift) / (1 + lift), 1.0)
+
+
+def _group_sums(o: Objective, slopes: list[Floats]) -> Floats:
+    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
+    k = o.n_outputs
+    classes = o.loss.labels == "classes"
+    total = np.zeros((k if classes else 2 * k, k))
+    for u, y in zip(slopes, o.shard_labels, strict=True):
+        group = y.astype(np.int64) if classes else _alike(u)
+        for j in range(k):
+            total[:, j] += np.bincount(group, u[:, j], len(total))
+    return total
+
+
+def _alike(u: Floats) -> Floats:
+    largest = np.abs(u).argmax(axis=1)
+    groups: Floats = 2 * largest + (u[np.arange(len(u)), largest] > 0)
+    return groups
+
+
+def tangent_bound(point: Point) -> float:
+    """The bound by the point's own slopes; no pass once it has its gradient.
+
+    For L2 it is J − ‖∂J‖²/(2λ), λ = strength·l2 (lemma 5 of the bundle paper). Where L1 or bounds keep weights from
+    growing, slopes are first scaled down by s until no weight is pulled at by more than l1.
+    """
+    o, w = point.objective, point.theta[: point.objective.n_regularized]
+    if not math.isfinite(point.value):
+        return -math.inf
+    product, totals = np.split(point.loss_gradient, [o.n_regularized])
+    allowance = Allowance.of(point, point.slopes, totals)
+    if o.penalty.plain:
+        fall = math.sqrt(dot(point.gradient[: len(w)], point.gradient[: len(w)])) + allowance.drift
+        bound = point.value - fall**2 / (2 * o.penalty.l2) if o.penalty.l2 else -math.inf
+        return _checked(bound - allowance.given_up * point.loss - allowance.rounding)
+    s = o.penalty.bearable(product, allowance.drift)
+    floor = o.penalty.floor(s * product, s * allowance.drift)
+    lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w))
+    bound = s * (point.loss - dot(w, product) - lost) + floor - allowance.rounding
+    if s < 1 and o.loss.has_conjugate:
+        bound = max(_checked(bound), conjugate_bound(point, point.slopes, point.loss_gradient, s))
+    return _checked(bound)
+
+
+def conjugate_bound(point: Point, slopes: list[Floats], product: Floats, scale: float = 1.0) -> float:
+    """The dual value D(a) at a = −scale · slopes, which need not be slopes of the loss at the point.
+
+    `product` is Σ u_i x_i, and Σ u_i for intercepts below it. The point, of the objective that the bound is for, says
+    how large scores and losses are.
+    """
+    o = point.objective
+    v, totals = np.split(product, [o.n_regularized])
+    allowance = Allowance.of(point, slopes, totals)
+    (cost,) = o.engine.sum(
+        lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -scale),), o.shards, slopes, o.shard_labels, o.shard_costs
+    )
+    floor = o.penalty.floor(scale * v, scale * allowance.drift)
+    return _checked(floor - float(cost) - allowance.given_up * allowance.turnover - 2 * allowance.rounding)
+
+
+def _checked(bound: float) -> float:
+    """A number; what overflowed is no bound."""
+    return bound if math.isfinite(bound) else -math.inf
