@@ -18,17 +18,23 @@ namespace beeline {
 
 struct Penalty {
   double l1, l2;
+  std::size_t nonnegative;  // how many of the weights, counted from the first, may not be negative
+
+  bool may_fall(std::size_t j) const { return j >= nonnegative; }
+
+  // By how much the slope of what is smooth pulls a weight away from zero, to where it may go.
+  double pull(std::size_t j, double g) const { return may_fall(j) ? std::fabs(g) : -g; }
 
   // How far 0 is from the subgradients at w; `g` is the slope of what is smooth.
-  double violation(double w, double g) const {
-    if (w == 0) return std::max(std::fabs(g) - l1, 0.0);
+  double violation(std::size_t j, double w, double g) const {
+    if (w == 0) return std::max(pull(j, g) - l1, 0.0);
     return std::fabs(g + (w > 0 ? l1 : -l1));
   }
 
   // The best weight under curvature q.
-  double best(double w, double g, double q) const {
-    if (!(q > 0)) return std::fabs(g) <= l1 ? 0.0 : w;  // no curvature: 0, or without a lower bound
-    const double at = w - g / q, margin = std::fabs(at) - l1 / q;
+  double best(std::size_t j, double w, double g, double q) const {
+    if (!(q > 0)) return pull(j, g) <= l1 ? 0.0 : w;  // no curvature: 0, or without a lower bound
+    const double at = w - g / q, margin = (may_fall(j) ? std::fabs(at) : at) - l1 / q;
     return margin <= 0 ? 0.0 : std::copysign(margin, at);
   }
 };
@@ -113,7 +119,7 @@ class Support {
   }
 
   // The exact minimum of the model along w + t · way, t ≥ 0, and which weight ends there at zero (−1: none). Where a
-  // weight crosses zero the slope jumps by 2λ₁|way_k|.
+  // weight crosses zero the slope jumps by 2λ₁|way_k|; one that may not be negative goes no farther.
   std::pair<double, std::ptrdiff_t> search(double slope) const {
     std::vector<std::pair<double, std::size_t>> crossings;
     for (std::size_t k = 0; k < way_.size(); ++k)
@@ -124,7 +130,7 @@ class Support {
       if (slope + bend_ * (at - t) >= 0) break;
       slope += bend_ * (at - t) + 2 * penalty_.l1 * std::fabs(way_[k]);
       t = at;
-      if (slope >= 0) return {t, static_cast<std::ptrdiff_t>(k)};
+      if (slope >= 0 || !penalty_.may_fall(features_[k])) return {t, static_cast<std::ptrdiff_t>(k)};
     }
     return {bend_ > 0 ? t - slope / bend_ : t, -1};
   }
@@ -146,8 +152,8 @@ class Support {
 template <class Model>
 class Descent {
  public:
-  Descent(Model& model, double* w, std::tuple<double, double> penalty)
-      : model_(model), w_(w), penalty_{std::get<0>(penalty), std::get<1>(penalty)} {
+  Descent(Model& model, double* w, std::tuple<double, double, std::size_t> penalty)
+      : model_(model), w_(w), penalty_{std::get<0>(penalty), std::get<1>(penalty), std::get<2>(penalty)} {
     for (std::size_t j = 0; j < model.size; ++j) total_ += static_cast<double>(model.work(j));
     restore();
   }
@@ -197,12 +203,12 @@ class Descent {
     for (const std::uint32_t j : active_) {
       const double g = model_.gradient(j) + penalty_.l2 * w_[j];
       visited_ += static_cast<double>(model_.work(j));
-      if (w_[j] == 0 && std::fabs(g) < penalty_.l1 - margin_) continue;
+      if (w_[j] == 0 && penalty_.pull(j, g) < penalty_.l1 - margin_) continue;
       active_[kept++] = j;
-      const double violation = penalty_.violation(w_[j], g);
+      const double violation = penalty_.violation(j, w_[j], g);
       worst = std::max(worst, violation);
       if (violation == 0) continue;
-      const double next = penalty_.best(w_[j], g, model_.curvature(j) + penalty_.l2), change = next - w_[j];
+      const double next = penalty_.best(j, w_[j], g, model_.curvature(j) + penalty_.l2), change = next - w_[j];
       if (change == 0) continue;
       w_[j] = next;
       model_.move(j, change);

@@ -3,6 +3,8 @@
 //
 //   min over w, b of  uᵀ dz + ½ Σ h_i dz_i² + λ₁‖w‖₁ + ½ λ₂‖w‖²,   dz = X(w − w₀) + (b − b₀),
 //
+// where the first so many weights may not be negative.
+//
 // u and h the slopes and curvatures of the losses at (w₀, b₀). For least squares the model is the problem itself.
 //
 // A free intercept is kept optimal at every moment without touching a row: with Σ u_i = 0 at the start, moving w_j by δ
@@ -170,7 +172,7 @@ class Columns {
   }
 
   // Lowers the model over w, from slopes u and curvatures h; (first and last violation, sweeps, move of the intercept).
-  std::tuple<double, double, double, double> descend(Vector u, Vector h, Output w, std::tuple<double, double> penalty,
+  std::tuple<double, double, double, double> descend(Vector u, Vector h, Output w, std::tuple<double, double, std::size_t> penalty,
                                                      double tol, double accuracy, std::size_t most,
                                                      bool free_intercept) const {
     nb::gil_scoped_release release;
@@ -217,7 +219,7 @@ void complete_gram(Matrix gram, std::optional<Vector> edge, double corner) {
 
 // Lowers the model over w, given its Gram matrix and its slopes at w; (first and last violation, sweeps).
 std::tuple<double, double, double> descend_gram(Matrix gram, Vector slopes, Output w,
-                                                std::tuple<double, double> penalty, double tol, double accuracy,
+                                                std::tuple<double, double, std::size_t> penalty, double tol, double accuracy,
                                                 std::size_t most) {
   nb::gil_scoped_release release;
   std::vector<double> g(slopes.data(), slopes.data() + slopes.size());

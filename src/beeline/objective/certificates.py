@@ -166,19 +166,20 @@ def tangent_bound(point: Point) -> float:
     lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w))
     bound = s * (point.loss - dot(w, product) - lost) + floor - allowance.rounding
     if s < 1 and o.loss.has_conjugate:
-        bound = max(_checked(bound), conjugate_bound(point, point.slopes, point.loss_gradient, s))
+        bound = max(_checked(bound), conjugate_bound(point, point.slopes, point.loss_gradient))
     return _checked(bound)
 
 
-def conjugate_bound(point: Point, slopes: list[Floats], product: Floats, scale: float = 1.0) -> float:
-    """The dual value D(a) at a = −scale · slopes, which need not be slopes of the loss at the point.
+def conjugate_bound(point: Point, slopes: list[Floats], product: Floats) -> float:
+    """The dual value D(a) at a = −s · slopes, which need not be slopes of the loss at the point.
 
     `product` is Σ u_i x_i, and Σ u_i for intercepts below it. The point, of the objective that the bound is for, says
-    how large scores and losses are.
+    how large scores and losses are. s is 1, or with L1 so much less that no weight is pulled at by more than l1.
     """
     o = point.objective
     v, totals = np.split(product, [o.n_regularized])
     allowance = Allowance.of(point, slopes, totals)
+    scale = o.penalty.bearable(v, allowance.drift)
     (cost,) = o.engine.sum(
         lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -scale),), o.shards, slopes, o.shard_labels, o.shard_costs
     )

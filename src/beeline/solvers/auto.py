@@ -19,6 +19,7 @@ from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle import Bundle
 from beeline.solvers.crammer_singer import ClassDualCD
 from beeline.solvers.dual_cd import DualCD
+from beeline.solvers.interior_point import InteriorPoint
 from beeline.solvers.l1_cd import L1CD
 from beeline.solvers.lbfgs import LBFGS
 from beeline.solvers.newton import MOST_FEATURES, Newton, RoundedNewton
@@ -27,7 +28,7 @@ __all__ = ["SOLVERS", "Relay", "choose_solver"]
 
 # Where several take a problem, the first is the one to take, unless `_fastest` knows better.
 SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (Newton, RoundedNewton, DualCD, ClassDualCD, L1CD, LBFGS, Bundle)
+    kind.name: kind for kind in (Newton, RoundedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, LBFGS, Bundle)
 }
 
 # Newton's method needs about so many steps, with kinks to round off more than without.

@@ -13,7 +13,7 @@ from beeline.data.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
-from beeline.solvers.base import Solver, Step, knows_no_bounds
+from beeline.solvers.base import Solver, Step
 from beeline.solvers.newton import search
 
 __all__ = ["L1CD", "strength_max"]
@@ -31,7 +31,7 @@ _PATIENCE = 3
 
 
 class L1CD(Solver):
-    """Minimises a smooth loss with L1 or elastic net regularization.
+    """Minimises a smooth loss with L1 or elastic net regularization, or with weights that may not be negative.
 
     The problem is J(w, b) = strength·(l1‖w‖₁ + ½ l2‖w‖²) + Σ c_i l(z_i, y_i). At the optimum most weights are zero,
     and only the features of the others matter. So a working set is kept (Johnson & Guestrin 2015; Massias, Gramfort &
@@ -62,10 +62,8 @@ class L1CD(Solver):
             return f"needs a loss with a curvature, which {objective.loss!r} has not"
         if objective.n_outputs > 1:
             return f"needs a loss of one score a row, unlike {objective.loss!r}"
-        if not objective.regularizer.l1 > 0:
-            return f"needs L1 or elastic net regularization, not {objective.regularizer!r}"
-        if reason := knows_no_bounds(objective):
-            return reason
+        if not objective.regularizer.l1 > 0 and not objective.regularizer.nonnegative:
+            return f"needs L1, elastic net or weights that may not be negative, not {objective.regularizer!r}"
         if objective.data.n_rows >= 2**32:
             return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
         return None
@@ -122,6 +120,8 @@ def _excess(point: Point) -> Floats:
     n = o.n_regularized
     l1 = o.strength * o.regularizer.l1
     excess = np.abs(point.loss_gradient[:n])
+    if o.regularizer.nonnegative:
+        excess[: o.data.n_features] = -point.loss_gradient[: o.data.n_features]
     excess -= l1
     (weighted,) = np.nonzero(point.theta[:n])
     theta = point.theta[weighted]
@@ -258,7 +258,9 @@ class _WorkingSet:
         """(to the minimum of the model, the worst violation at the point, passes)."""
         o, k = self.local, len(self.coordinates)
         w = point.theta[:k].copy()
-        penalty = (o.strength * o.regularizer.l1, o.strength * o.regularizer.l2)
+        signed = int(np.count_nonzero(self.coordinates < self.whole.data.n_features))
+        signed = signed if o.regularizer.nonnegative else 0
+        penalty = (o.strength * o.regularizer.l1, o.strength * o.regularizer.l2, signed)
         (u,), (h,) = point.slopes, point.curvatures
         if self.damping:
             h = h + self.damping * max(float(h.max()), float(o.costs.max()))
@@ -273,7 +275,7 @@ class _WorkingSet:
         return np.append(direction, shift) if o.has_intercept else direction, worst, sweeps * self.share
 
     def _descend_gram(
-        self, u: Floats, h: Floats, w: Floats, penalty: tuple[float, float], tol: float
+        self, u: Floats, h: Floats, w: Floats, penalty: tuple[float, float, int], tol: float
     ) -> tuple[float, float, float]:
         """(the worst violation, passes in units of the working set, the move of the intercept)."""
         block, passes = _block(self.local), 1.0
