@@ -8,7 +8,9 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
-from beeline.losses.multiclass import ClassLoss, Softmax, class_numbers, shares
+from beeline.losses.base import VectorLoss
+from beeline.losses.multiclass import ClassLoss, Softmax, class_numbers, shares, unit_margins
+from beeline.losses.soft_margins import SoftMargin, SoftScaledMargin
 
 __all__ = ["MulticlassMargin", "ScaledMulticlassMargin", "SoftmaxMargin"]
 
@@ -33,12 +35,7 @@ class _Costs(ClassLoss):
 
     def _rows(self, z: Floats, y: Floats) -> Floats:
         """Δ(y_i, k) for every row i and class k."""
-        right = class_numbers(y)
-        if self.costs is not None:
-            return self.costs[right]
-        delta = np.ones_like(z)
-        delta[np.arange(len(z)), right] = 0
-        return delta
+        return unit_margins(z, y) if self.costs is None else self.costs[class_numbers(y)]
 
 
 class MulticlassMargin(_Costs):
@@ -68,6 +65,10 @@ class MulticlassMargin(_Costs):
         """−Σ_k β_k Δ(y, k), where β = c·e_y − a must be c times a point of the simplex."""
         beta = shares(a, y, c)
         return np.inf if beta is None else -float(np.sum(beta * self._rows(a, y)))
+
+    def rounded(self, width: float) -> VectorLoss:
+        """Rounded by entropy: a softmax with margins."""
+        return SoftMargin(self._rows, width)
 
 
 class ScaledMulticlassMargin(_Costs):
@@ -100,6 +101,10 @@ class ScaledMulticlassMargin(_Costs):
         if np.any(outside | (np.abs(a.sum(axis=1)) > a.shape[1] * size)):
             return np.inf
         return -float(a[rows, right].sum())
+
+    def rounded(self, width: float) -> VectorLoss:
+        """Rounded by entropy."""
+        return SoftScaledMargin(self._rows, width)
 
 
 class SoftmaxMargin(_Costs):

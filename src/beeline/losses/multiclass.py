@@ -7,7 +7,16 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.losses.base import VectorLoss
 
-__all__ = ["ClassLoss", "CrammerSinger", "MulticlassPerceptron", "Softmax", "WestonWatkins", "class_numbers", "shares"]
+__all__ = [
+    "ClassLoss",
+    "CrammerSinger",
+    "MulticlassPerceptron",
+    "Softmax",
+    "WestonWatkins",
+    "class_numbers",
+    "shares",
+    "unit_margins",
+]
 
 _ROUNDING = 1e-14  # of a cost, in each share of it
 
@@ -83,6 +92,12 @@ class CrammerSinger(ClassLoss):
             return np.inf
         return -float(a[np.arange(len(a)), class_numbers(y)].sum())
 
+    def rounded(self, width: float) -> VectorLoss:
+        """Rounded by entropy: a softmax with a margin."""
+        from beeline.losses.soft_margins import SoftMargin
+
+        return SoftMargin(unit_margins, width)
+
 
 class MulticlassPerceptron(ClassLoss):
     """max_k z_k − z_y: the perceptron of several classes (M2).
@@ -111,6 +126,12 @@ class MulticlassPerceptron(ClassLoss):
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """0, where c·e_y − a must be c times a point of the simplex."""
         return np.inf if shares(a, y, c) is None else 0.0
+
+    def rounded(self, width: float) -> VectorLoss:
+        """Rounded by entropy: a softmax."""
+        from beeline.losses.soft_margins import SoftMargin
+
+        return SoftMargin(lambda z, y: np.zeros_like(z), width)
 
 
 class WestonWatkins(ClassLoss):
@@ -142,6 +163,19 @@ class WestonWatkins(ClassLoss):
         if np.any(np.abs(a.sum(axis=1)) > a.shape[1] ** 2 * slack):
             return np.inf
         return -float(a[rows, right].sum())
+
+    def rounded(self, width: float) -> VectorLoss:
+        """Each hinge rounded by entropy."""
+        from beeline.losses.soft_margins import SoftWestonWatkins
+
+        return SoftWestonWatkins(width)
+
+
+def unit_margins(z: Floats, y: Floats) -> Floats:
+    """Δ(y_i, k) = [k ≠ y_i]."""
+    delta = np.ones_like(z)
+    delta[np.arange(len(z)), class_numbers(y)] = 0
+    return delta
 
 
 def class_numbers(y: Floats) -> Ints:

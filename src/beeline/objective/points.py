@@ -194,6 +194,17 @@ class Point:
         line = self.along_intercept()
         return line.move(line.least(-np.inf, np.inf, 0.0, accuracy))
 
+    def with_level_intercept(self, allowed: float) -> Point:
+        """The same weights with the best free intercepts, unless these would lower a bound by less than `allowed`.
+
+        Newton's method brings an intercept near enough to the best by itself, in most of its steps. What several of
+        them cost is not so easily said.
+        """
+        if self.objective.intercept != "free":
+            return self
+        missing = abs(sum(float(u.sum()) for u in self.slopes)) if self.objective.n_outputs == 1 else np.inf
+        return self if 2 * missing * self.loss <= allowed * self.slope_size else self.with_best_intercept()
+
     def forget(self) -> None:
         """Give back what is kept of each row but its scores; it is computed anew when asked for.
 

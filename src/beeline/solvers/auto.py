@@ -36,6 +36,10 @@ _ROUNDED_STEPS = 25
 # Dual coordinate descent is fast on smooth losses while the Hessian's usual eigenvalue is at most so many times λ.
 _GENTLE = 1000.0
 _SAMPLE = 1000
+# The interior-point method takes few steps whatever the problem, and many passes in each of them.
+_FEW_ROWS, _FEW_FEATURES = 20_000, 2000
+# The bundle method needs some hundred passes, or thousands where weights are large.
+_BUNDLE_PASSES = 600
 
 
 def choose_solver(
@@ -70,6 +74,8 @@ def choose_solver(
 
 
 def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solver:
+    if "interior_point" in works and "dual_cd" not in works:
+        return _for_pieces(objective, works)
     if "dual_cd" not in works or len(works) == 1:
         return next(iter(works.values()))
     if "newton" in works:
@@ -78,6 +84,18 @@ def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solv
     if "rounded_newton" in works and objective.size <= MOST_FEATURES:
         return Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))
     return works["dual_cd"]
+
+
+def _for_pieces(objective: Objective, works: dict[str, Solver]) -> Solver:
+    """For a piecewise linear loss without a dual solver: by the number of rows and features."""
+    few = objective.data.n_rows <= _FEW_ROWS and min(objective.size, objective.data.n_rows) <= _FEW_FEATURES
+    if few:
+        return works["interior_point"]
+    if "rounded_newton" in works:
+        return works["rounded_newton"]
+    if objective.size <= MOST_FEATURES:
+        return Relay(works["bundle"], works["interior_point"], _BUNDLE_PASSES)
+    return works["bundle"]
 
 
 def _stiffness(objective: Objective) -> float:

@@ -31,6 +31,7 @@ _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
 _SHORTEST = 1e-12  # step at which a line search looks first: steps of zero must not halve it to nothing
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
+_ROUNDED = 0.02  # of the gap, that rounding the kinks of several scores may cost a plane
 _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
 _PATIENCE = 100  # steps that may win nothing before the solver gives up
 _PLANES_BYTES = 1 << 29
@@ -120,7 +121,7 @@ class Bundle(Solver):
             start = np.array(start, dtype=np.float64)
             start[: objective.n_regularized] = np.clip(start[: objective.n_regularized], penalty.lower, penalty.upper)
         model, run = self._model(objective, penalty), _Progress(objective, self.tol)
-        best, passes = objective.at(start), float(start is not None)
+        best, passes = objective.at(objective.null.theta if start is None else start), float(start is not None)
         plane, best = tangent(best, run.accuracy)
         while True:
             passes += 1
@@ -263,10 +264,17 @@ class _Progress:
     """J⁺ and J⁻ so far, and whether anything still moves."""
 
     def __init__(self, objective: Objective, tol: float) -> None:
-        self.objective, self.accuracy = objective, 0.01 * tol
-        self.at_zero = objective.at().loss
+        self.objective, self.tol = objective, tol
+        self.at_zero = objective.null.value
         self.value, self.bound, self.still, self.planes = math.inf, -math.inf, 0, 0
         self.step = 1.0  # where a line search looks first
+
+    @property
+    def accuracy(self) -> float:
+        """The relative accuracy of J that intercepts and line searches are to have."""
+        rounds = self.objective.n_outputs > 1 and not self.objective.loss.smooth
+        wanted = _ROUNDED * self.gap / self.value if rounds and math.isfinite(self.value) and self.value else 0.0
+        return max(0.01 * self.tol, min(wanted, _ROUNDED))
 
     @property
     def gap(self) -> float:
@@ -291,7 +299,7 @@ class _Progress:
     def facts(self, model: Model, penalty: Penalty) -> dict[str, float]:
         """What a result says beside the point."""
         facts: dict[str, float] = {"planes": self.planes, "plane_bytes": model.nbytes}
-        gap = self.accuracy / 0.01 * abs(self.value)
+        gap = self.tol * abs(self.value)
         if penalty.l2 and model.steepest and gap and self.at_zero:
             facts["step_bound"] = step_bound(penalty.l2, self.at_zero, model.steepest, gap)
         return facts

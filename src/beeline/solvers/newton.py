@@ -81,7 +81,11 @@ class Newton(Solver):
             if moved is None:
                 yield Step(point.theta, point.value, point.bound, passes, final=True)
                 return
-            point = moved.with_best_intercept()
+            point = moved.with_level_intercept(self._spare(point.value, point.bound))
+
+    def _spare(self, value: float, bound: float) -> float:
+        """What intercepts that are not quite the best may cost: little of the tolerance, or of what a step leaves."""
+        return 0.1 * max(self.tol * abs(value), min(value - bound, abs(value)) ** 2 / max(abs(value), 1e-300))
 
     def _enough(self, point: Point) -> float:
         """The accuracy of a direction beyond which the tolerance needs nothing: the gap goes with ‖∂J‖².
@@ -142,11 +146,14 @@ class RoundedNewton(Newton):
 
     def _by_cholesky(self, objective: Objective) -> bool:
         # Curvature in few rows, and far more of it in some than in others, is hard for conjugate gradients.
+        if objective.n_outputs > 1:
+            return False
         return self.linear_solver == "cholesky" or (self.linear_solver == "auto" and objective.size <= MOST_FEATURES)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One Newton step at a time."""
         width, passes = objective.loss.natural_width(objective.labels), float(start is not None)
+        preconditioners = Preconditioners()
         point = _rounded(objective.at(start), width)
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)
@@ -160,11 +167,11 @@ class RoundedNewton(Newton):
                 width *= self._SHRINK
                 point = _rounded(exact, width)
                 passes += 1
-            direction, cost = self._direction(point, 0.1, Preconditioners())
+            direction, cost = self._direction(point, 0.1, preconditioners)
             passes += cost + 1
             moved = _move(point, direction)
             if moved is not None:
-                point = moved.with_best_intercept()
+                point = moved.with_level_intercept(self._spare(exact.value, bound))
             else:
                 width *= self._SHRINK
                 point = _rounded(point.under(objective), width)

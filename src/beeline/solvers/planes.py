@@ -10,7 +10,7 @@ with kinks, the right mean of the tangents on both sides of the best intercept i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
 
 _COLUMNS = ("_slopes", "_tails", "_offsets", "_drifts", "_unused", "_numbers")
 _UNIT = 32 * float(np.finfo(np.float64).eps)  # what a sum over planes may be off by
+_NARROWEST = 14  # times that a width is divided by four
 _FIRST_ROOM = 32  # planes; what is not used yet takes address space only
 
 
@@ -57,9 +58,9 @@ class Plane:
 
 def balances(objective: Objective) -> bool:
     """Whether planes have no slope along the intercepts: free ones are eliminated, or there are none."""
-    if objective.intercept != "free":
+    if objective.intercept != "free" or objective.n_outputs == 1 or objective.loss.has_curvature:
         return True
-    return objective.n_outputs == 1 or objective.loss.has_curvature
+    return objective.loss.has_rounded and objective.loss.has_conjugate
 
 
 def settled(point: Point, accuracy: float) -> Point:
@@ -69,6 +70,8 @@ def settled(point: Point, accuracy: float) -> Point:
         return point
     if o.loss.smooth:
         return point.with_best_intercept()
+    if o.n_outputs > 1:
+        return _rounded_at_best(point, accuracy)[0].under(o)
     return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy)[0]
 
 
@@ -83,6 +86,8 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
         allowance = Allowance.of(point, point.slopes, np.zeros(o.n_outputs))
         offset = point.loss - dot(slope, point.theta) - allowance.rounding
         return Plane(slope, offset, allowance.drift), point
+    if o.intercept == "free" and o.n_outputs > 1 and not o.loss.smooth:
+        return _rounded_tangent(point, accuracy)
     value, slopes = point.loss, point.slopes
     if o.intercept == "free" and o.loss.smooth:
         point = point.with_best_intercept()
@@ -93,6 +98,37 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     n = o.n_regularized
     allowance = Allowance.of(point, slopes, product[n:])
     return Plane.of(point, product, value - dot(product[:n], point.theta[:n]), allowance), point
+
+
+def _rounded_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
+    """(the point with the best intercepts of several scores whose kinks are rounded off, under that loss; Σ ψ(−u)).
+
+    Each slope u of the rounded loss belongs to a line that touches the loss itself, c·l(z) ≥ u·z − ψ(−u). Kinks are
+    rounded off less and less, until all those lines together are as near to J as the accuracy says: few rows are near
+    a kink, and what rounding could do to all of them is far more.
+    """
+    o = point.objective
+    width = o.loss.natural_width(o.labels)
+    for _ in range(_NARROWEST):
+        point = point.under(replace(o, loss=o.loss.rounded(width))).with_best_intercept()
+        (cost,) = o.engine.sum(
+            lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -1.0),), o.shards, point.slopes, o.shard_labels, o.shard_costs
+        )
+        exact = point.under(o)
+        touching = sum(dot(u.ravel(), z.ravel()) for u, z in zip(point.slopes, point.z, strict=True))
+        if exact.loss + float(cost) - touching <= accuracy * exact.value:
+            break
+        width *= 0.25
+    return point, float(cost)
+
+
+def _rounded_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
+    """A plane below R without a slope along several intercepts: slopes of the rounded loss, where those have none."""
+    rounded, cost = _rounded_at_best(point, accuracy)
+    o = point.objective
+    point, product = rounded.under(o), rounded.loss_gradient
+    allowance = Allowance.of(point, rounded.slopes, product[o.n_regularized :])
+    return Plane.of(point, product, -cost - allowance.given_up * allowance.turnover, allowance), point
 
 
 def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]]:
