@@ -175,4 +175,4 @@ def _solver(random: np.random.Generator, o: Objective) -> Solver:
     tol = float(random.choice([1e-4, 1e-4, 1e-4, 1e-2, 1e-6]))
     names = [name for name, kind in SOLVERS.items() if kind.create(tol, 1000, 0).refusal(o) is None]
     name = str(random.choice(["auto", *names]))
-    return choose_solver(o, name, tol=tol, max_passes=3000, seed=int(random.integers(3)))
+    return choose_solver(o, name, tol=tol, max_passes=1000, seed=int(random.integers(3)))

@@ -1,10 +1,13 @@
 // Dual coordinate descent for the multi-class SVM of Crammer & Singer, one sweep at a time (Keerthi et al. 2008).
 //
-// Primal:  min over W, b of  λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + [k ≠ y_i] − z_iy),  z_ik = x_iᵀw_k + b_k.
-// Dual:    max over p    of  −‖Σ_i x_i a_iᵀ‖²/(2λ) + Σ_i (c_i − p_iy),   a_ik = c_i [k = y_i] − p_ik,
+// Primal:  min over W, b of  λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + Δ(y_i, k) − z_iy),  z_ik = x_iᵀw_k + b_k.
+// Dual:    max over p    of  −‖Σ_i x_i a_iᵀ‖²/(2λ) + Σ_ik p_ik Δ(y_i, k),   a_ik = c_i [k = y_i] − p_ik,
 // with p_i in the simplex p_ik ≥ 0, Σ_k p_ik = c_i, and w_k = Σ a_ik x_i/λ. p_i says which classes compete in row i:
-// all of it lies at one class, usually y_i, in a row that is settled. With g_k = z_ik + [k ≠ y_i], and q = ‖x_i‖²/λ,
-// the best p_i is the point of the simplex nearest to p_i + g/q.
+// all of it lies at one class, usually y_i, in a row that is settled. With g_k = z_ik + Δ(y_i, k), and q = ‖x_i‖²/λ,
+// the best p_i is the point of the simplex nearest to p_i + g/q. Margins are Δ(y, k) = [k ≠ y] unless others are set.
+//
+// Two more multi-class hinges have the same a_ik with other sets of p_i, class_problems.h: there p_ik is β_ik for the
+// other classes, and p_iy = c_i − Σ β_ik, so that a_i is what it is above.
 //
 // An intercept that costs nothing adds the constraints s_k = Σ_i a_ik = 0: the method of multipliers, with the rows
 // centred in effect, as dual_cd.cpp explains for one class.
@@ -21,6 +24,7 @@
 #include <tuple>
 #include <vector>
 
+#include "class_problems.h"
 #include "class_rows.h"
 #include "pages.h"
 #include "random.h"
@@ -90,10 +94,21 @@ class ClassSweeps {
     identity_.resize(n_classes);
     for (std::size_t k = 0; k < n_classes; ++k) identity_[k] = static_cast<std::uint16_t>(k);
     weights_.reserve(sizeof(Weight) * stride_ * arrays.n_features);
-    for (auto* buffer : {&g_, &next_, &centre_, &total_, &means_, &base_, &slope_}) buffer->assign(stride_, 0.0);
+    for (auto* buffer : {&g_, &next_, &slacks_, &centre_, &total_, &means_, &base_, &slope_}) buffer->assign(stride_, 0.0);
     scores_.resize(stride_);
     change_.resize(stride_);
     changed_.resize(stride_);
+  }
+
+  // Sets Δ; zero for the right class.
+  void set_margins(Matrix margins) { margins_.assign(margins.data(), margins.data() + n_classes_ * n_classes_); }
+
+  // Makes the loss that of Weston & Watkins, or, where there are costs of mistakes, the one of scaled slacks.
+  void set_hinges(Matrix costs) {
+    kind_ = costs.size() ? Kind::kScaled : Kind::kSeparate;
+    deltas_.assign(costs.data(), costs.data() + costs.size());
+    lists_.clear();
+    for (ClassRowState& row : rows_) row.owner = kMixed;
   }
 
   // Sets ‖x_i − μ‖² and m_i = μᵀx_i of every row, 1/λ, ρ and ‖μ‖².
@@ -132,8 +147,11 @@ class ClassSweeps {
     active_ = rows_.size();
     for (ClassRowState& row : rows_) {
       const double* scores = z.data() + row.number * n_classes_;
-      for (std::size_t k = 0; k < n_classes_; ++k) g_[k] = scores[k] + 1;
-      g_[row.y] -= 1;
+      for (std::size_t k = 0; k < n_classes_; ++k) g_[k] = scores[k] + margin(row, k);
+      if (kind_ != Kind::kBest) {
+        row.leaving = with_problem([&](auto& problem) { return problem.settled(hinges(row), limit_); });
+        continue;
+      }
       const double low = least_owned(row, identity_.data(), n_classes_);
       row.leaving = row.owner != kMixed && low - highest_but(row.owner, identity_.data(), n_classes_) > limit_;
       list_classes(row, identity_.data(), n_classes_, low);
@@ -146,8 +164,14 @@ class ClassSweeps {
     for (ClassRowState& row : rows_) {
       double* p = p_of(row);
       const double* scores = z.data() + row.number * n_classes_;
-      for (std::size_t k = 0; k < n_classes_; ++k) p[k] = scores[k] + 1;
-      p[row.y] -= 1;
+      if (kind_ != Kind::kBest) {
+        for (std::size_t k = 0; k < n_classes_; ++k) g_[k] = scores[k] + margin(row, k);
+        with_problem([&](auto& problem) { return problem.start(hinges(row), width, next_.data()), 0; });
+        own_rest(row);
+        std::copy_n(next_.begin(), n_classes_, p);
+        continue;
+      }
+      for (std::size_t k = 0; k < n_classes_; ++k) p[k] = scores[k] + margin(row, k);
       simplex_.solve(p, n_classes_, width / row.cost, row.cost);
     }
   }
@@ -169,7 +193,7 @@ class ClassSweeps {
         p[k] *= factors.data()[row.y * n_classes_ + k];
         rest -= p[k];
       }
-      p[row.y] = std::max(0.0, rest);
+      p[row.y] = kind_ == Kind::kBest ? std::max(0.0, rest) : rest;
     }
   }
 
@@ -190,7 +214,7 @@ class ClassSweeps {
   }
 
   // out = Σ_i x_i a_iᵀ and totals = Σ_i a_i in float64, over the rows as they are; p_ik, k ≠ y_i, multiplied by factors
-  // of (y_i, k) where they are given. Returns Σ (c_i − p_iy).
+  // of (y_i, k) where they are given. Returns Σ p_ik Δ(y_i, k).
   double product(const RowArrays& arrays, Matrix factors, OutMatrix out, Output totals) {
     nb::gil_scoped_release release;
     std::fill(out.data(), out.data() + out.size(), 0.0);
@@ -206,13 +230,13 @@ class ClassSweeps {
         using Row = decltype(row_of(entries, span));
         ClassRow<Row, double>::add_of(row_of(entries, span), change.data(), changed_.data(), n, n_classes_, out.data());
         for (std::size_t m = 0; m < n; ++m) totals.data()[changed_[m]] += change[m];
-        gain += change[n - 1];
+        for (std::size_t m = 0; m + 1 < n; ++m) gain -= change[m] * margin(row, changed_[m]);
       }
     });
     return gain;
   }
 
-  // Σ_i (c_i − p_iy − Σ_k a_ik z_ik): with λ/2‖W‖² it is the Lagrangian, for scores z of any W.
+  // Σ_ik (p_ik Δ(y_i, k) − a_ik z_ik): with λ/2‖W‖² it is the Lagrangian, for scores z of any W.
   double lagrangian(Matrix z) const {
     nb::gil_scoped_release release;
     double sum = 0;
@@ -221,7 +245,7 @@ class ClassSweeps {
       const double* p = p_of(row);
       const double* scores = z.data() + row.number * n_classes_;
       for (std::size_t k = 0; k < n_classes_; ++k)
-        if (k != row.y && p[k] != 0) sum += p[k] * (1 + scores[k] - scores[row.y]);
+        if (k != row.y && p[k] != 0) sum += p[k] * (margin(row, k) + scores[k] - scores[row.y]);
     }
     return sum;
   }
@@ -265,6 +289,11 @@ class ClassSweeps {
         score(entries, row, classes, all);
         n_entries += row.span.count;
         n_scored += static_cast<double>(row.span.count) * static_cast<double>(n);
+        if (kind_ != Kind::kBest) {
+          with_problem([&](auto& problem) { return visit(entries, row, problem, seen, growth, gap), 0; });
+          any_leaves |= row.leaving;
+          continue;
+        }
         const double low = least_owned(row, classes, n), high = highest(n), violation = high - low;
         if (violation > kStill * (1 + std::fabs(high))) {
           seen.add(violation);
@@ -281,9 +310,50 @@ class ClassSweeps {
     return {growth, gap, n_entries, n_scored};
   }
 
+  // A visit to a row of another hinge than the best other class's: all classes are scored.
+  template <class Entries, class Problem>
+  void visit(const Entries& entries, ClassRowState& row, Problem& problem, Violations& seen, double& growth,
+             double& gap) {
+    const HingeRow hinge = hinges(row);
+    const double violation = problem.violation(hinge);
+    if (violation > kStill * (1 + std::fabs(highest(n_classes_)))) {
+      seen.add(violation);
+      gap += problem.gap(hinge);
+      problem.solve(hinge, next_.data());
+      own_rest(row);
+      growth += move(entries, row, identity_.data(), n_classes_, 0.0);
+    } else if (problem.settled(hinge, limit_)) {
+      row.leaving = true;
+    }
+  }
+
+  // The row's problem: slacks from the scores in g_.
+  HingeRow hinges(const ClassRowState& row) {
+    const double own = g_[row.y];
+    for (std::size_t k = 0; k < n_classes_; ++k) slacks_[k] = g_[k] - own;
+    const double* delta = kind_ == Kind::kScaled ? deltas_.data() + row.y * n_classes_ : nullptr;
+    return {n_classes_, row.y, row.q, row.cost, slacks_.data(), p_of(row), delta};
+  }
+
+  template <class Visit>
+  auto with_problem(Visit visit) {
+    return kind_ == Kind::kScaled ? visit(scaled_) : visit(separate_);
+  }
+
+  void own_rest(const ClassRowState& row) {
+    next_[row.y] = 0;
+    double sum = 0;
+    for (std::size_t k = 0; k < n_classes_; ++k) sum += next_[k];
+    next_[row.y] = row.cost - sum;
+  }
+
   bool scores_all(const ClassRowState& row) const { return lists_.empty() || row.listed > stride_ / kLanes; }
 
-  // g_m = z_ik + [k ≠ y_i] for the classes k = classes[m].
+  double margin(const ClassRowState& row, std::size_t k) const {
+    return margins_.empty() ? (k == row.y ? 0.0 : 1.0) : margins_[row.y * n_classes_ + k];
+  }
+
+  // g_m = z_ik + Δ(y_i, k) for the classes k = classes[m].
   template <class Entries>
   void score(const Entries& entries, const ClassRowState& row, const std::uint16_t* classes, bool all) {
     const auto entry = row_of(entries, row.span);
@@ -292,11 +362,16 @@ class ClassSweeps {
     const std::size_t n = all ? n_classes_ : row.listed;
     if (all) {
       Verbs::scores(entry, w, stride_, scores_.data());
-      for (std::size_t k = 0; k < n; ++k) g_[k] = 1 + static_cast<double>(scores_[k]);
-      g_[row.y] -= 1;
+      for (std::size_t k = 0; k < n; ++k) g_[k] = static_cast<double>(scores_[k]);
     } else {
       Verbs::scores_of(entry, w, stride_, classes, n, scores_.data());
-      for (std::size_t m = 0; m < n; ++m) g_[m] = (classes[m] != row.y) + static_cast<double>(scores_[m]);
+      for (std::size_t m = 0; m < n; ++m) g_[m] = static_cast<double>(scores_[m]);
+    }
+    if (margins_.empty()) {
+      for (std::size_t m = 0; m < n; ++m) g_[m] += classes[m] != row.y;
+    } else {
+      const double* margins = margins_.data() + row.y * n_classes_;
+      for (std::size_t m = 0; m < n; ++m) g_[m] += margins[classes[m]];
     }
     if (rho_ == 0) return;
     for (std::size_t m = 0; m < n; ++m) g_[m] += base_[classes[m]] + slope_[classes[m]] * row.mean;
@@ -308,12 +383,20 @@ class ClassSweeps {
     double* p = p_of(row);
     for (std::size_t m = 0; m < n; ++m) next_[m] = g_[m] + row.q * p[classes[m]];
     const std::size_t support = simplex_.solve(next_.data(), n, row.q, row.cost);
+    row.owner = kMixed;
+    for (std::size_t m = 0; m < n && support == 1; ++m)
+      if (next_[m] > 0) row.owner = classes[m];
+    return move(entries, row, classes, n, high);
+  }
+
+  // Moves p_i to what next_ says, and the weights with it; returns the growth of the dual.
+  template <class Entries>
+  double move(const Entries& entries, ClassRowState& row, const std::uint16_t* classes, std::size_t n, double high) {
+    double* p = p_of(row);
     double growth = 0;
     std::size_t n_changed = 0;
-    row.owner = kMixed;
     for (std::size_t m = 0; m < n; ++m) {
       const std::uint16_t k = classes[m];
-      if (support == 1 && next_[m] > 0) row.owner = k;
       const double change = next_[m] - p[k];
       if (change == 0) continue;
       p[k] = next_[m];
@@ -375,6 +458,7 @@ class ClassSweeps {
 
   std::uint16_t owner(const ClassRowState& row) const {
     const double* p = p_of(row);
+    if (kind_ != Kind::kBest) return kMixed;
     const auto positive = std::count_if(p, p + n_classes_, [](double x) { return x > 0; });
     if (positive != 1) return kMixed;
     return static_cast<std::uint16_t>(std::max_element(p, p + n_classes_) - p);
@@ -462,18 +546,23 @@ class ClassSweeps {
   const double* p_of(const ClassRowState& row) const { return p_.data() + row.slot * n_classes_; }
   std::uint16_t* list_of(const ClassRowState& row) { return lists_.data() + row.slot * n_classes_; }
 
+  enum class Kind { kBest, kSeparate, kScaled };  // which other classes count: the best one, each, each by its cost
+
   RowArrays arrays_;
+  Kind kind_ = Kind::kBest;
+  SeparateHinges separate_;
+  ScaledSlacks scaled_;
   std::size_t n_classes_, stride_;
   double inverse_strength_ = 1, rho_ = 0, mean_norm_ = 0;
   bool centred_ = false;
   std::vector<ClassRowState> rows_;
   std::size_t active_ = 0;
-  std::vector<double> p_;
+  std::vector<double> p_, margins_, deltas_;
   std::vector<std::uint16_t> lists_, identity_;
   Pages weights_;
   std::vector<double> centre_, total_, means_;  // b₀, s and μᵀ Σ a_ik x_i, a class each
   std::vector<double> base_, slope_;
-  std::vector<double> g_, next_;
+  std::vector<double> g_, next_, slacks_;
   std::vector<Weight> scores_, change_;
   std::vector<std::uint16_t> changed_;
   std::vector<std::uint32_t> order_;
@@ -488,6 +577,8 @@ void bind_sweeps(nb::module_& m, const char* name) {
   nb::class_<Sweeps>(m, name)
       .def(nb::init<const RowArrays&, Longs, bool, Longs, Vector, std::size_t, std::uint64_t>(), "rows"_a, "order"_a,
            "copied"_a, "y"_a, "costs"_a, "n_classes"_a, "seed"_a)
+      .def("set_margins", &Sweeps::set_margins, "margins"_a)
+      .def("set_hinges", &Sweeps::set_hinges, "costs"_a)
       .def("measure", &Sweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
       .def("sweep", &Sweeps::sweep)
       .def("recentre", &Sweeps::recentre)

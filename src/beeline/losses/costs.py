@@ -27,6 +27,10 @@ class _Costs(ClassLoss):
     def __init__(self, costs: Any = None) -> None:  # noqa: ANN401
         self.costs = None if costs is None else _checked(costs)
 
+    def natural_width(self, y: Floats) -> float:
+        """The mean cost of a mistake."""
+        return float(self.costs[self.costs > 0].mean()) if self.costs is not None and self.costs.any() else 1.0
+
     def check_outputs(self, n_outputs: int) -> None:
         """The matrix must have a row and a column for every class."""
         if self.costs is not None and len(self.costs) != n_outputs:

@@ -1,6 +1,6 @@
 """Multi-class hinges with their kinks rounded off by entropy: what solvers work with; not in the registry.
 
-Each lies above its hinge by at most half its width, and its slopes are feasible for the dual of the hinge.
+Each lies above each of its hinges by at most half its width, and its slopes are feasible for the dual of the hinge.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _AgainstRight(ClassLoss):
 
 
 class SoftWestonWatkins(_AgainstRight):
-    """Σ_{k≠y} s(1 + z_k − z_y), s(t) = μ·log(1 + exp(t/μ)), μ = width/(2(K − 1) log 2).
+    """Σ_{k≠y} s(1 + z_k − z_y), s(t) = μ·log(1 + exp(t/μ)), μ = width/(2 log 2).
 
     h_k = s''(1 + z_k − z_y) for the other classes; the Hessian is Σ_k h_k (e_k − e_y)(e_k − e_y)ᵀ.
     """
@@ -101,12 +101,9 @@ class SoftWestonWatkins(_AgainstRight):
     def __init__(self, width: float) -> None:
         self.width = width
 
-    def _scale(self, k: int) -> float:
-        return self.width / (2 * (k - 1) * math.log(2))
-
     def _parts(self, z: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         above = 1 + z - z[np.arange(len(z)), class_numbers(y), None]
-        return softplus(above, self._scale(z.shape[1]))
+        return softplus(above, self.width / (2 * math.log(2)))
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and gradient."""

@@ -24,6 +24,7 @@ _UNIT = float(np.finfo(np.float64).eps)
 _NOTHING = 1e-15  # what rounding may do to J, relatively
 _LEVEL = 1e-13  # a slope of J along the intercept, as a part of the sizes of all slopes, that is zero
 _GROWTH = 8.0  # of a step while the minimum has not been passed
+_MOST_STEPS = 100
 _FARTHEST = 1e30  # widths, where no minimum is looked for any more
 
 
@@ -100,35 +101,54 @@ def _root(line: Line, low: tuple[float, float], high: tuple[float, float], enoug
 def best_intercepts(point: Point) -> Point:
     """The same weights with the best free intercepts of a smooth loss of K scores; no pass over the data.
 
-    Newton's method until the slopes along all intercepts are zero as far as double precision goes; steps are halved
-    while they raise J. The Hessian costs n·K²/2 steps and changes little on the way: it is made anew only when its last
-    step helped little. Where a shift of all intercepts at once changes no loss, of those that are best the sum of these
-    is zero.
+    Newton's method until the slopes along all intercepts are zero as far as double precision goes. A step is no longer
+    than those that have lowered J before, four times over: where rows are far from their kinks there is next to no
+    curvature, and it would lead anywhere. The Hessian costs n·K²/2 steps and changes little on the way: it is made
+    anew only when its last step helped little. Where a shift of all intercepts at once changes no loss, of those that
+    are best the sum of these is zero.
     """
-    loss = point.objective.loss
-    if isinstance(loss, VectorLoss) and loss.shift_free:
-        point = point.shifted(-float(np.mean(point.theta[-point.objective.n_outputs :])))
+    o = point.objective
+    if isinstance(o.loss, VectorLoss) and o.loss.shift_free:
+        point = point.shifted(-float(np.mean(point.theta[-o.n_outputs :])))
+    reach = _GROWTH * o.loss.natural_width(o.labels)
     hessian, before = None, np.inf
-    for _ in range(100):
-        slope = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
+    for _ in range(_MOST_STEPS):
+        slope = _slopes_along(point)
         size = float(np.abs(slope).max())
         if size <= _LEVEL * point.slope_size:
             break
         if hessian is None or size > 0.1 * before:
             hessian = _intercept_hessian(point)
-        step = -slope
-        if not solve_positive(hessian.copy(), step):  # no curvature at all: scores that are far apart
-            step = -slope / size
+        step = _newton_step(hessian, slope, reach)
         moved = point.shifted(step)
-        if dot(-slope, step) <= _NOTHING * point.loss:  # J shows no difference any more: slopes do
-            left = np.abs(np.sum([u.sum(axis=0) for u in moved.slopes], axis=0)).max()
-            if left >= 0.5 * size:
+        length = float(np.abs(step).max())
+        lost_in_rounding = dot(-slope, step) <= _NOTHING * point.loss  # J shows no difference any more: slopes do
+        if lost_in_rounding and float(np.abs(_slopes_along(moved)).max()) >= 0.5 * size:
+            break
+        if not (moved.loss <= point.loss * (1 + _NOTHING)):
+            if length <= _UNIT * max(1.0, point.score_reach):
                 break
-        while moved.loss > point.loss * (1 + _NOTHING) and np.abs(step).max() > _NOTHING:
-            step *= 0.5
-            moved = point.shifted(step)
+            reach, hessian = 0.25 * length, None
+            continue
+        reach = max(reach, 4 * length)
         point, before = moved, size
     return point
+
+
+def _slopes_along(point: Point) -> Floats:
+    """The slopes of J along all intercepts."""
+    slopes: Floats = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
+    return slopes
+
+
+def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:
+    """A Newton step, or one down the slope where there is no curvature; no longer than the reach."""
+    step = -slope
+    if not solve_positive(hessian.copy(), step) or not np.isfinite(step).all():
+        step = -slope
+        step *= reach / float(np.abs(step).max())
+    length = float(np.abs(step).max())
+    return step if length <= reach else step * (reach / length)
 
 
 def _intercept_hessian(point: Point) -> Floats:

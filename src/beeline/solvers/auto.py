@@ -36,6 +36,8 @@ _ROUNDED_STEPS = 25
 # Dual coordinate descent is fast on smooth losses while the Hessian's usual eigenvalue is at most so many times λ.
 _GENTLE = 1000.0
 _SAMPLE = 1000
+# Coordinate descent on classes is fast, or hopeless: from here on Newton's method with rounded kinks goes on.
+_CLASS_PASSES, _MOST_CLASS_WEIGHTS = 500, 100_000
 # The interior-point method takes few steps whatever the problem, and many passes in each of them.
 _FEW_ROWS, _FEW_FEATURES = 20_000, 2000
 # The bundle method needs some hundred passes, or thousands where weights are large.
@@ -74,6 +76,10 @@ def choose_solver(
 
 
 def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solver:
+    if "class_dual_cd" in works and "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
+        return Relay(works["class_dual_cd"], works["rounded_newton"], _CLASS_PASSES)
+    if "class_dual_cd" in works:
+        return works["class_dual_cd"]
     if "interior_point" in works and "dual_cd" not in works:
         return _for_pieces(objective, works)
     if "dual_cd" not in works or len(works) == 1:

@@ -14,7 +14,7 @@ from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle_centre import CentredModel
-from beeline.solvers.bundle_lp import LinearModel
+from beeline.solvers.bundle_lp import LinearModel, UnsolvableError
 from beeline.solvers.bundle_models import Minimum, Model, QuadraticModel, SinglePlane
 from beeline.solvers.line_search import has_kinks, least
 from beeline.solvers.planes import Plane, Planes, balances, settled, tangent
@@ -33,7 +33,7 @@ _SHORTEST = 1e-12  # step at which a line search looks first: steps of zero must
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
 _ROUNDED = 0.02  # of the gap, that rounding the kinks of several scores may cost a plane
 _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
-_PATIENCE = 100  # steps that may win nothing before the solver gives up
+_PATIENCE, _PROGRESS = 100, 0.98  # steps in which the gap must fall by a little before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
 
@@ -127,7 +127,11 @@ class Bundle(Solver):
             passes += 1
             _check(best)
             model.add(plane)
-            minimum = model.minimise(min(run.gap, best.value))  # J is never negative
+            try:
+                minimum = model.minimise(min(run.gap, best.value))  # J is never negative
+            except UnsolvableError:
+                yield Step(best.theta, best.value, run.bound, passes, final=True, facts=run.facts(model, penalty))
+                return
             if minimum.slack is not None and best.value - minimum.bound <= self.tol * best.value:
                 best, tried = _thinned(best, minimum.slack, run.accuracy)
                 passes += tried
@@ -267,6 +271,7 @@ class _Progress:
         self.objective, self.tol = objective, tol
         self.at_zero = objective.null.value
         self.value, self.bound, self.still, self.planes = math.inf, -math.inf, 0, 0
+        self.noted = math.inf  # the gap when it last fell by much
         self.step = 1.0  # where a line search looks first
 
     @property
@@ -288,12 +293,13 @@ class _Progress:
         return t
 
     def note(self, value: float, bound: float) -> bool:
-        """Whether many steps have won nothing."""
-        wins = value < self.value or bound > self.bound
-        before = self.gap
+        """Whether many steps have won next to nothing."""
         self.value, self.bound = min(self.value, value), max(self.bound, bound)
-        self.still = 0 if wins and self.gap < (1 - 1e-6) * before else self.still + 1
         self.planes += 1
+        if self.gap <= _PROGRESS * self.noted:
+            self.noted, self.still = self.gap, 0
+        else:
+            self.still += 1
         return self.still > _PATIENCE
 
     def facts(self, model: Model, penalty: Penalty) -> dict[str, float]:

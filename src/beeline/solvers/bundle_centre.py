@@ -221,11 +221,19 @@ class _Point:
 
     def step(self, mu: float) -> bool:
         """A Newton step towards the point for μ; whether there is one."""
+        with np.errstate(all="ignore"):  # what overflows is no step
+            return self._step(mu)
+
+    def _step(self, mu: float) -> bool:
         p = len(self.alpha)
         of_x, of_s = mu / self.z - self.x, mu / self.alpha - self.s
+        if not np.isfinite(of_x).all() or not np.isfinite(of_s).all():
+            return False
         M = self.columns.gram(self._by_feature(self.x / self.z))
         M[np.diag_indices(p)] += self.s / self.alpha + 1e-14 * np.trace(M) / p
         first, second = of_s + self.planes.scores(self._signed(of_x)), np.ones(p)
+        if not np.isfinite(M).all() or not np.isfinite(first).all():
+            return False
         if not (solve_positive(M.copy(), first) and solve_positive(M, second)):
             return False
         rise = float(first.sum() / second.sum())

@@ -11,11 +11,15 @@ from beeline.objective import Penalty
 from beeline.solvers.bundle_models import Minimum, Model
 from beeline.solvers.planes import Plane, Planes
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "UnsolvableError"]
 
 _ROUNDS = 50
 _AT_ONCE = 500  # weights that enter a programme together
 _ENOUGH = 1e-3  # of the gap, that a solution of the model may miss
+
+
+class UnsolvableError(ArithmeticError):
+    """A programme has numbers that are too large, or too different, for its solver."""
 
 
 class LinearModel(Model):
@@ -34,13 +38,16 @@ class LinearModel(Model):
     penalty, planes
         h and the planes.
     scale
-        What rows are divided by, so that ξ is about 1: HiGHS refuses numbers of more than 10¹⁵.
+        What rows are divided by, so that ξ is about 1. Each weight is counted in units of its own too, in which the
+        steepest plane has a slope of about 1 along it: HiGHS refuses numbers of more than 10¹⁵, and takes those below
+        10⁻⁹ for zero.
     """
 
     def __init__(self, penalty: Penalty, planes: Planes, scale: float) -> None:
         self.penalty, self.planes, self.scale = penalty, planes, scale
         self.programme = _empty_programme(planes.tails.shape[1])
         self.rows = np.zeros(0, dtype=np.int64)  # numbers of the planes that are in the programme
+        self.units = np.zeros(0)  # of the columns, in slopes
         self.columns = np.zeros(0, dtype=np.int64)  # j + 1 for the positive part of weight j, −(j + 1) for the negative
         n, unbounded = planes.slopes.n_features, penalty.lower is None or penalty.upper is None
         self.most = np.full(n, np.inf) if unbounded else np.asarray(penalty.upper)
@@ -70,7 +77,7 @@ class LinearModel(Model):
         """(the minimum, the multipliers of the planes)."""
         self._renew_rows()
         for _ in range(_ROUNDS):
-            self.programme.run()
+            _done(self.programme.run())
             solution = self.programme.getSolution()
             alpha = self._multipliers(np.asarray(solution.row_dual))
             mean = self.planes.mean(alpha)
@@ -88,14 +95,14 @@ class LinearModel(Model):
         numbers = self.planes.numbers[1:]
         gone = np.nonzero(~np.isin(self.rows, numbers))[0].astype(np.int32)
         if len(gone):
-            self.programme.deleteRows(len(gone), gone)
+            _done(self.programme.deleteRows(len(gone), gone))
             self.rows = np.delete(self.rows, gone)
         feature, sign = np.abs(self.columns) - 1, np.sign(self.columns)
         for k in np.nonzero(~np.isin(numbers, self.rows))[0] + 1:
-            row = np.concatenate([[-1.0], self.planes.tails[k], sign * self.planes.slopes.values[k, feature]])
-            row[1:] /= self.scale
+            slopes = sign * self.planes.slopes.values[k, feature] / self.units
+            row = np.concatenate([[-1.0], self.planes.tails[k] / self.scale, slopes])
             places = np.arange(len(row), dtype=np.int32)
-            self.programme.addRow(-np.inf, -self.planes.offsets[k] / self.scale, len(row), places, row)
+            _done(self.programme.addRow(-np.inf, -self.planes.offsets[k] / self.scale, len(row), places, row))
             self.rows = np.append(self.rows, self.planes.numbers[k])
 
     def _multipliers(self, duals: Floats) -> Floats:
@@ -119,22 +126,32 @@ class LinearModel(Model):
     def _add_columns(self, entering: Ints) -> None:
         place = {number: k for k, number in enumerate(self.planes.numbers.tolist())}
         rows = [place[number] for number in self.rows.tolist()]
-        slopes = self.planes.slopes.values[rows] / self.scale
+        slopes = self.planes.slopes.values[rows]
         places = np.arange(len(rows), dtype=np.int32)
-        for column in entering.tolist():
+        units = np.abs(slopes[:, np.abs(entering) - 1]).max(axis=0)
+        for column, unit in zip(entering.tolist(), units.tolist(), strict=True):
             j = abs(column) - 1
-            entries = slopes[:, j].copy() if column > 0 else -slopes[:, j]
-            most = self.most[j] if column > 0 else -self.least[j]
-            self.programme.addCol(self.penalty.l1 / self.scale, 0.0, float(most), len(rows), places, entries)
-        self.columns = np.append(self.columns, entering)
+            entries = slopes[:, j] / (unit if column > 0 else -unit)
+            most = (self.most[j] if column > 0 else -self.least[j]) * unit / self.scale
+            _done(self.programme.addCol(self.penalty.l1 / unit, 0.0, float(most), len(rows), places, entries))
+        self.columns, self.units = np.append(self.columns, entering), np.append(self.units, units)
 
     def _primal(self, values: Floats) -> tuple[Floats, Floats]:
         k = self.planes.tails.shape[1]
         w = np.zeros(len(self.most))
-        np.add.at(w, np.abs(self.columns) - 1, np.sign(self.columns) * values[1 + k :])
+        parts = values[1 + k :] * (self.scale / self.units)
+        np.add.at(w, np.abs(self.columns) - 1, np.sign(self.columns) * parts)
         if self.penalty.bounded:
             w = np.clip(w, self.least, self.most)
         return w, values[1 : 1 + k]
+
+
+def _done(status: Any) -> None:  # noqa: ANN401
+    """Look at what HiGHS says: a row that it refused would be missing from all that follows."""
+    import highspy
+
+    if status == highspy.HighsStatus.kError:
+        raise UnsolvableError
 
 
 def _empty_programme(n_intercepts: int) -> Any:  # noqa: ANN401 — HiGHS's own type is loaded late

@@ -1,4 +1,4 @@
-"""Dual coordinate descent for the multi-class SVM of Crammer and Singer: one row at a time, all its classes at once."""
+"""Dual coordinate descent for multi-class hinges: one row at a time, all its classes at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays, dot
+from beeline.losses import CrammerSinger, MulticlassMargin, MulticlassPerceptron, ScaledMulticlassMargin, WestonWatkins
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import cancelling_parts, rounding_unit
 from beeline.solvers.base import SeededSolver, Step, needs_l2
@@ -21,16 +22,21 @@ _ROUGH_TOL = 1e-5
 _PATIENCE = 6  # looks without a better dual value
 _MOST_CLASSES = 2**16 - 2
 _NONE = np.zeros(0)
+_HINGES = (CrammerSinger, MulticlassMargin, ScaledMulticlassMargin, MulticlassPerceptron, WestonWatkins)
 
 
 class ClassDualCD(SeededSolver):
-    """Minimises J with the Crammer–Singer loss and L2 regularization through its dual, row by row.
+    """Minimises J with a multi-class hinge and L2 regularization through its dual, row by row.
 
-    Primal: min λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + [k ≠ y_i] − z_iy), λ = strength · l2. Dual: max −‖Xᵀa‖²/(2λ) +
-    Σ_i (c_i − p_iy) with a_ik = c_i [k = y_i] − p_ik and W = Xᵀa/λ, where p_ik ≥ 0 and Σ_k p_ik = c_i. Free intercepts
-    add Σ_i a_ik = 0 for every class. Rows are taken in random order, and for each the dual is maximised over its own
+    Primal, for hinges of Crammer and Singer's kind: min λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + Δ(y_i, k) − z_iy),
+    λ = strength · l2. Dual: max −‖Xᵀa‖²/(2λ) + Σ_ik p_ik Δ(y_i, k) with a_ik = c_i [k = y_i] − p_ik and W = Xᵀa/λ,
+    where p_ik ≥ 0 and Σ_k p_ik = c_i. Free intercepts add Σ_i a_ik = 0 for every class. Rows are taken in random
+    order, and for each the dual is maximised over its own
     p_i, exactly (Keerthi et al. 2008, algorithm 2; Crammer & Singer 2001, section 5). Rows with all of p_i at one class
     that wants to keep it are left out (shrinking); so are, from 33 classes on, classes that do not compete in a row.
+
+    The hinges of Weston and Watkins, and those with scaled slacks, have other sets for p_i, and the best p_i follows
+    from one number, or two (`class_problems.h`).
 
     What is not as in these papers: rows are shuffled once, and then runs of eight neighbours. The weights of a
     feature lie side by side, and in float32 while the tolerance is far above its rounding: a row is scored against
@@ -52,9 +58,9 @@ class ClassDualCD(SeededSolver):
     name = "class_dual_cd"
 
     def refusal(self, objective: Objective) -> str | None:
-        """Needs the Crammer–Singer loss, L2, and the rows in memory."""
-        if objective.loss.compiled != "crammer_singer":
-            return f"is for the loss of Crammer and Singer, not {objective.loss!r}"
+        """Needs a multi-class hinge, L2, and the rows in memory."""
+        if not isinstance(objective.loss, _HINGES):
+            return f"is for multi-class hinges, not {objective.loss!r}"
         if objective.n_outputs > _MOST_CLASSES:
             return f"can take {_MOST_CLASSES:,} classes, not {objective.n_outputs:,}"
         return needs_l2(objective) or needs_memory(objective.data)
@@ -100,6 +106,7 @@ class _Descent:
         sweeps = RoughClassSweeps if rough else ClassSweeps
         numbers = o.labels.astype(np.int64)
         self.sweeps = sweeps(rows.arrays, rows.order, rows.copied, numbers, o.costs, k, solver.seed)
+        _tell_loss(self.sweeps, o)
         self._measure()
         self.averages = o.data.n_features <= o.data.n_rows
         shape = (o.data.n_features, k) if self.averages else (0, k)
@@ -242,10 +249,11 @@ class _Descent:
         factors = self._balance() if self.free else None
         gain, square = self._product(factors)
         self.passes += 1
-        unit, size = rounding_unit(o), 2 * float(o.costs.sum())
+        flows = self._flows()
+        unit, size = rounding_unit(o), 2 * float(flows.sum() - np.trace(flows))
         given_up, reach = 0.0, best.score_reach if best is not None else 0.0
         if factors is not None:
-            sums = _slope_sums(self._flows() * factors)
+            sums = _slope_sums(flows * factors)
             given_up = float(cancelling_parts(sums, sums.sum(axis=0), unit * size).max())
             reach = 10 * max(1.0, reach)
         turnover = size * reach
@@ -254,7 +262,7 @@ class _Descent:
         return gain - (math.sqrt(square) + drift) ** 2 / (2 * self.modulus) - lost
 
     def _product(self, factors: Floats | None = None) -> tuple[float, float]:
-        """Σ (c_i − p_iy), and ‖Xᵀa‖² with the regularized intercepts' part."""
+        """Σ p_ik Δ(y_i, k), and ‖Xᵀa‖² with the regularized intercepts' part."""
         o = self.objective
         if self.product is None:
             self.product = np.empty((o.data.n_features, o.n_outputs))
@@ -282,6 +290,19 @@ def _slope_sums(flows: Floats) -> Floats:
     np.fill_diagonal(others, 0.0)
     sums: Floats = others - np.diag(others.sum(axis=1))
     return sums
+
+
+def _tell_loss(sweeps: ClassSweeps, o: Objective) -> None:
+    """Which hinge it is, where it is not that of Crammer and Singer."""
+    loss, k = o.loss, o.n_outputs
+    if isinstance(loss, WestonWatkins):
+        sweeps.set_hinges(np.zeros((0, 0)))
+    elif isinstance(loss, ScaledMulticlassMargin):
+        sweeps.set_hinges(1 - np.eye(k) if loss.costs is None else loss.costs)
+    elif isinstance(loss, MulticlassMargin) and loss.costs is not None:
+        sweeps.set_margins(loss.costs)
+    elif isinstance(loss, MulticlassPerceptron):
+        sweeps.set_margins(np.zeros((k, k)))
 
 
 def balance(flows: Floats) -> Floats:

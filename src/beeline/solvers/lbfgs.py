@@ -12,7 +12,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Objective, Point
-from beeline.solvers.base import Solver, Step, knows_no_bounds
+from beeline.solvers.base import Solver, Step
 from beeline.solvers.newton import search
 from beeline.solvers.planes import balances, settled
 
@@ -31,7 +31,7 @@ class LBFGS(Solver):
     and of what they did to the gradient (Nocedal 1980). With L2 the scores move with the step, so that the line search
     costs no pass; the bound is that of lemma 5, J − ‖∂J‖²/(2λ).
 
-    With an L1 part it works within an orthant (OWL-QN; Andrew & Gao 2007): where a weight is zero, the derivative on
+    With an L1 part, or weights that may not be negative, it works within an orthant (OWL-QN; Andrew & Gao 2007): where a weight is zero, the derivative on
     the side to which J falls stands for the gradient; the step keeps its signs, and a weight that would change its own
     becomes zero. That method alone may stop short of the optimum. So, as in Gong & Ye (2015), a step that does not
     lower J enough gives way to a proximal gradient step, which always does at a point that is not optimal. The bound is
@@ -65,10 +65,13 @@ class LBFGS(Solver):
             return f"needs a loss with a curvature for several free intercepts, unlike {objective.loss!r}"
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
-        return knows_no_bounds(objective)
+        return None
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
+        if start is not None and objective.regularizer.nonnegative:
+            signed = objective.data.n_features * objective.n_outputs
+            start = np.append(np.maximum(start[:signed], 0), start[signed:])
         point, passes = settled(objective.at(start), 0.0), float(start is not None)
         pairs, bound, still = _Pairs(self.memory), -math.inf, 0
         while True:
@@ -133,7 +136,7 @@ class _Pairs:
 
 def _next(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
     """(the next point, passes it took); None when J cannot be lowered in double precision."""
-    attempt = _within_orthant if point.objective.regularizer.l1 else _along_line
+    attempt = _along_line if point.objective.regularizer.smooth else _within_orthant
     moved, cost = attempt(point, pairs)
     if moved is None and pairs.kept:  # what was learned misleads
         pairs.kept.clear()
@@ -170,8 +173,16 @@ def pseudo_gradient(point: Point) -> Floats:
     g = smooth_gradient(point)
     part = g[:n]
     at_zero = np.sign(part) * np.maximum(np.abs(part) - l1, 0)
+    if signed := _signed(point):
+        at_zero[:signed] = np.minimum(part[:signed] + l1, 0)
     g[:n] = np.where(point.theta[:n] != 0, part + l1 * np.sign(point.theta[:n]), at_zero)
     return g
+
+
+def _signed(point: Point) -> int:
+    """How many weights, counted from the first, may not be negative."""
+    o = point.objective
+    return o.data.n_features * o.n_outputs if o.regularizer.nonnegative else 0
 
 
 def _within_orthant(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
@@ -207,6 +218,7 @@ def _by_proximity(point: Point, t: float) -> tuple[Point | None, float]:
     for _ in range(_HALVINGS):
         theta = point.theta - t * unit * g
         theta[:n] = np.sign(theta[:n]) * np.maximum(np.abs(theta[:n]) - t * unit * l1, 0)
+        theta[: _signed(point)] = np.maximum(theta[: _signed(point)], 0)
         step = theta - point.theta
         fall = dot(step, step) / (2 * t * unit) if t * unit else 0.0
         if not fall > 1e-24 * abs(point.value):

@@ -13,6 +13,7 @@ __all__ = ["independent_rows", "maximise"]
 _NOTHING = 1e-14
 _RIDGE = 1e-10
 _ROUNDS = 20
+_ITERATIONS = 4  # of the active-set method, a plane
 
 
 def maximise(
@@ -111,7 +112,8 @@ def _solve(H: Floats, slopes: Floats, alpha: Floats, rows: Floats) -> tuple[Floa
     A = np.vstack([np.ones(p), rows])
     for ridge in (_RIDGE, 100 * _RIDGE, 1e4 * _RIDGE):
         damped = H / mean + ridge * np.eye(p)
-        step, _, flag, info = daqp.solve(damped, -pull / (mean * unit), A, high, low, sense, primal_tol=1e-9)
+        limits = {"primal_tol": 1e-9, "iter_limit": _ITERATIONS * p + 50}  # beyond which it goes round in circles
+        step, _, flag, info = daqp.solve(damped, -pull / (mean * unit), A, high, low, sense, **limits)
         if flag > 0 and np.isfinite(step).all():
             return unit * step, mean * unit * np.asarray(info["lam"])[p + 1 :]
     return None
