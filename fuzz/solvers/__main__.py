@@ -103,7 +103,9 @@ class _Campaign:
 
     def _tell(self) -> int:
         ends = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
-        print(f"{self.next - self.told.first} problems from number {self.told.first} on: {ends}; {len(self.wrong)} faults")
+        print(
+            f"{self.next - self.told.first} problems from number {self.told.first} on: {ends}; {len(self.wrong)} faults"
+        )
         if self.told.slow:
             for seconds, seed, words in self.slowest:
                 print(f"  {seconds:.1f} s: problem {seed}: {words}")

@@ -182,6 +182,13 @@ class Objective:
         hessian[np.diag_indices(m - (self.intercept == "free"))] += self.strength * self.regularizer.l2
         return hessian
 
+    def at_null(self) -> Point:
+        """The point of the best intercepts alone; no pass."""
+        b = self.null.theta[-self.n_outputs :] if self.has_intercept else np.zeros(self.n_outputs)
+        shape = (self.n_outputs,) if self.n_outputs > 1 else ()
+        z = [np.full((s.stop - s.start, *shape), b if self.n_outputs > 1 else b[0]) for s in self.shards]
+        return Point(self, self.null.theta.copy(), z)
+
     def at(self, theta: Floats | None = None) -> Point:
         """The point θ (None: zero, which costs no pass)."""
         if theta is None:

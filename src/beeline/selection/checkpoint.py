@@ -23,7 +23,7 @@ from beeline.solvers.training import Task
 
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
-FORMAT, VERSION = "beeline-path", 1
+FORMAT, VERSION = "beeline-path", 2
 _SAMPLE = 1000  # rows, from the first to the last, that tell one data set from another
 
 
@@ -98,6 +98,8 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
         raise SourceError(f"{path} is no path of a search; choose another name")
     if int(metadata["version"]) > VERSION:
         raise SourceError(f"{path} was written by a newer beeline; update beeline")
+    if int(metadata["version"]) < VERSION:
+        raise SourceError(f"{path} was written by an older beeline, whose paths were others; remove it to begin anew")
     description = metadata.get("description", "")
     if metadata.get("checksum") != checksum(description, tensors):
         raise SourceError(f"{path} was altered after it was written; remove it to begin anew")
@@ -120,6 +122,7 @@ def _to_json(point: PathPoint) -> dict[str, Any]:
     """NaN, which JSON does not know, is null."""
     record = asdict(point)
     record["stop_ratio"] = None if np.isnan(point.stop_ratio) else point.stop_ratio
+    record["loss"] = None if np.isnan(point.loss) else point.loss
     record["fold_scores"] = [None if np.isnan(score) else score for score in point.fold_scores]
     return record
 
@@ -127,5 +130,6 @@ def _to_json(point: PathPoint) -> dict[str, Any]:
 def _from_json(record: dict[str, Any]) -> PathPoint:
     values = dict(record)
     values["stop_ratio"] = np.nan if values["stop_ratio"] is None else values["stop_ratio"]
+    values["loss"] = np.nan if values["loss"] is None else values["loss"]
     values["fold_scores"] = tuple(np.nan if score is None else score for score in values["fold_scores"])
     return PathPoint(**(values | {"fold_weights": tuple(values["fold_weights"])}))

@@ -25,7 +25,11 @@ class End(Enum):
     """Why a path ended."""
 
     SETTLED = "the weights no longer change with C"
+    WORSE = "scores on held-out rows have become worse"
+    FLAT = "scores on held-out rows no longer improve"
     LIMIT = "C reached its upper limit"
+    TIME = "the time limit was reached"
+    FAILED = "a training failed"
     INTERRUPTED = "it was interrupted"
     CALLBACK = "the callback stopped it"
 
@@ -40,6 +44,8 @@ class PathPoint:
         What was tried; `epsilon` is None for a loss that has none to choose.
     fold_scores, fold_weights
         The metric on the rows that each fold held out, and the total weight of those rows.
+    loss
+        The mean of the loss itself over all rows held out.
     seconds, passes
         What it took: time on the clock, and passes over the data by all folds together.
     stop_ratio
@@ -60,6 +66,7 @@ class PathPoint:
     epsilon: float | None = None
     settled: bool = False
     unsolved: int = 0
+    loss: float = math.nan
 
     @cached_property
     def score(self) -> float:
@@ -85,6 +92,8 @@ class Selection:
     ----------
     curve
         One `PathPoint` for each C that was tried, in the order of the search.
+    null_score
+        The mean score of the best intercepts alone: what a model has to beat. NaN where it is not known.
     metric, greater_is_better
         What was measured on held-out rows, and in which direction it is better.
     end
@@ -99,6 +108,8 @@ class Selection:
         None for a selection made by hand.
     cold
         The same C values from cold starts, where they were asked for.
+    concerns
+        What was warned of: trainings that met a limit, scores that are no better than without a model, and the like.
     """
 
     curve: tuple[PathPoint, ...]
@@ -109,6 +120,8 @@ class Selection:
     rule: Rule = "best"
     start: Trained | None = field(default=None, repr=False)
     cold: Selection | None = field(default=None, repr=False)
+    null_score: float = math.nan
+    concerns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
@@ -168,6 +181,8 @@ class Selection:
             "why": self.end.value,
             "stop_tol": self.stop_tol,
             "seconds": self.seconds,
+            "null_score": finite(self.null_score),
+            "concerns": list(self.concerns),
             "curve": [_record(point) for point in self.curve],
         }
 
@@ -198,4 +213,4 @@ def _record(point: PathPoint) -> dict[str, Any]:
     record: dict[str, Any] = {"C": point.C, "score": finite(point.score), "spread": finite(point.spread)}
     record |= {key: value for key, value in asdict(point).items() if key not in ("C", "fold_weights")}
     scores = [finite(score) for score in point.fold_scores]
-    return record | {"fold_scores": scores, "stop_ratio": finite(point.stop_ratio)}
+    return record | {"fold_scores": scores, "stop_ratio": finite(point.stop_ratio), "loss": finite(point.loss)}

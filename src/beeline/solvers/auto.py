@@ -76,10 +76,8 @@ def choose_solver(
 
 
 def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solver:
-    if "class_dual_cd" in works and "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
-        return Relay(works["class_dual_cd"], works["rounded_newton"], _CLASS_PASSES)
     if "class_dual_cd" in works:
-        return works["class_dual_cd"]
+        return _for_class_hinges(objective, works)
     if "interior_point" in works and "dual_cd" not in works:
         return _for_pieces(objective, works)
     if "dual_cd" not in works or len(works) == 1:
@@ -90,6 +88,12 @@ def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solv
     if "rounded_newton" in works and objective.size <= MOST_FEATURES:
         return Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))
     return works["dual_cd"]
+
+
+def _for_class_hinges(objective: Objective, works: dict[str, Solver]) -> Solver:
+    if "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
+        return Relay(works["class_dual_cd"], works["rounded_newton"], _CLASS_PASSES)
+    return works["class_dual_cd"]
 
 
 def _for_pieces(objective: Objective, works: dict[str, Solver]) -> Solver:

@@ -31,11 +31,11 @@ class LBFGS(Solver):
     and of what they did to the gradient (Nocedal 1980). With L2 the scores move with the step, so that the line search
     costs no pass; the bound is that of lemma 5, J − ‖∂J‖²/(2λ).
 
-    With an L1 part, or weights that may not be negative, it works within an orthant (OWL-QN; Andrew & Gao 2007): where a weight is zero, the derivative on
-    the side to which J falls stands for the gradient; the step keeps its signs, and a weight that would change its own
-    becomes zero. That method alone may stop short of the optimum. So, as in Gong & Ye (2015), a step that does not
-    lower J enough gives way to a proximal gradient step, which always does at a point that is not optimal. The bound is
-    the dual value at the scaled slopes, as for `L1CD`.
+    With an L1 part, or weights that may not be negative, it works within an orthant (OWL-QN; Andrew & Gao 2007): where
+    a weight is zero, the derivative on the side to which J falls stands for the gradient; the step keeps its signs, and
+    a weight that would change its own becomes zero. That method alone may stop short of the optimum. So, as in Gong &
+    Ye (2015), a step that does not lower J enough gives way to a proximal gradient step, which always does at a point
+    that is not optimal. The bound is the dual value at the scaled slopes, as for `L1CD`.
 
     A free intercept is the best one at every point.
 

@@ -1,99 +1,98 @@
-"""Many problems over the same rows, in lockstep: one pass over the data serves all that need it.
+"""Newton's method for many problems over the same rows, in lockstep, for one strength of Ω after the other.
 
-The problems differ in their costs and labels (the folds of a cross-validation, and classes against the rest) and share
-the data, the loss, the regularizer and its strength. What a problem does with its scores, it does by itself; only
-products with the data are taken together.
+What a problem does with its scores, it does by itself; only products with the data are taken together.
 """
 
 from __future__ import annotations
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from beeline._types import Floats
-from beeline.exceptions import ParameterError
-from beeline.kernels import combine_columns, dot, dot_columns, split_columns
+from beeline.kernels import combine_columns, dot, dot_columns
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.lockstep_hessians import hessians_for
+from beeline.solvers.lockstep_products import Affine, Lockstep, columns_of
 from beeline.solvers.newton import search
 
-__all__ = ["Affine", "Lockstep", "LockstepNewton"]
+__all__ = ["Affine", "ByGradient", "ByPromise", "Ending", "Lockstep", "LockstepNewton"]
 
 _NOTHING = 1e-13  # a part of J that its sum over the rows does not show
 _MOST_NUMBERS = 1 << 24  # in a matrix of weights of problems that are solved together
 
 
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """How each problem sees the features: x_j · factor_jk + shift_jk in problem k; both of shape (features, problems).
+class Ending(ABC):
+    """When a problem is solved.
 
-    Scaling that is learned from each problem's own rows comes to this.
+    Attributes
+    ----------
+    tol
+        The part of J, or of a gradient, that may be left.
     """
 
-    factor: Floats
-    shift: Floats
+    tol: float
+
+    @abstractmethod
+    def begin(self, points: Sequence[Point]) -> None:
+        """Take note of the points without a model."""
+
+    @abstractmethod
+    def solved(self, k: int, point: Point, promise: float) -> bool:
+        """Whether problem k is; `promise` is by how much its next step should lower J."""
 
 
-class Lockstep:
-    """Products with the data for many problems at once.
+class ByPromise(Ending):
+    """Once no step promises to lower J by more than a part of it.
+
+    Unlike a gradient, that does not depend on the scales of features, labels and costs, and it bounds how far all
+    scores of the training rows together are from their optimum.
 
     Parameters
     ----------
-    objectives
-        The problems.
-    affine
-        How each sees the features; None: as they are.
+    tol
+        The part of J.
     """
 
-    def __init__(self, objectives: Sequence[Objective], affine: Affine | None = None) -> None:
-        first = objectives[0]
-        if any(o.data is not first.data or o.n_outputs > 1 for o in objectives):
-            raise ParameterError("problems in lockstep share their rows and have one score a row")
-        self.first, self.affine, self.passes = first, affine, 0.0
+    def __init__(self, tol: float = 1e-4) -> None:
+        self.tol = tol
 
-    def scores(self, thetas: Floats, which: list[int]) -> list[list[Floats]]:
-        """The scores of θ_k for each k in `which`, shard by shard; one pass. θ_k is column number k of a matrix."""
-        o = self.first
-        w, b = self._seen(thetas, which)
-        found = o.engine.map(lambda shard: shard.block.scores_apart(w, b), o.shards)
-        self.passes += 1
-        return [[shard[k] for shard in found] for k in range(len(which))]
+    def begin(self, points: Sequence[Point]) -> None:
+        """Nothing to take note of."""
 
-    def fill_gradients(self, points: list[Point], which: list[int]) -> None:
-        """Let each point know the gradient of its loss; one pass."""
-        o = self.first
-        slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
-        (out,) = o.engine.sum(lambda shard, u: (shard.transposed_apart(u),), o.shards, slopes)
-        self.passes += 1
-        for point, gradient in zip(points, _columns(self._felt(out, which)), strict=True):
-            point.loss_gradient = gradient
+    def solved(self, k: int, point: Point, promise: float) -> bool:
+        """Whether the promise is small."""
+        return promise <= self.tol * abs(point.value)
 
-    def curved(self, points: list[Point], which: list[int], vectors: Floats) -> Floats:
-        """The products of the losses' Hessians with a vector each; one pass."""
-        o = self.first
-        w, b = self._seen(vectors, which)
-        curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
-        (out,) = o.engine.sum(lambda shard, h: (shard.curved_apart(h, w, b),), o.shards, curvatures)
-        self.passes += 1
-        return self._felt(out, which)
 
-    def _seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
-        """(weights of the features as they lie in memory, intercepts)."""
-        d = self.first.data.n_features
-        w, b = thetas[:d], thetas[d] if self.first.has_intercept else np.zeros(len(which))
-        if self.affine is None:
-            return w, b
-        factor, shift = self.affine.factor[:, which], self.affine.shift[:, which]
-        return w * factor, b + np.einsum("jk,jk->k", w, shift)
+class ByGradient(Ending):
+    """By (28), ‖∂J‖ ≤ tol · share · ‖∂J(0)‖, as the warm-start paper has it; zero is the model without weights.
 
-    def _felt(self, products: Floats, which: list[int]) -> Floats:
-        """The transpose of `_seen`: products by feature and for the constant become those by coordinate of θ."""
-        if self.affine is not None:
-            products[:-1] *= self.affine.factor[:, which]
-            products[:-1] += self.affine.shift[:, which] * products[-1]
-        return products if self.first.has_intercept else products[:-1]
+    But not while a Newton step promises to lower J by more than tol of what has been gained over that: where features
+    have very different scales, the gradient is that of the largest ones, and says nothing of the others.
+
+    Parameters
+    ----------
+    tol
+        (28)'s ε.
+    shares
+        min(l₊, l₋)/l of each problem.
+    """
+
+    def __init__(self, tol: float, shares: Sequence[float]) -> None:
+        self.tol, self.shares = tol, shares
+
+    def begin(self, points: Sequence[Point]) -> None:
+        """Take note of the gradients without a model."""
+        self.limits = [self.tol * share * point.gradient_norm for share, point in zip(self.shares, points, strict=True)]
+        self.without = [point.loss for point in points]
+
+    def solved(self, k: int, point: Point, promise: float) -> bool:
+        """Whether the gradient is small, and the promise too."""
+        gained = max(self.without[k] - point.value, 0.0)
+        return point.gradient_norm <= self.limits[k] and promise <= self.tol * gained
 
 
 class LockstepNewton:
@@ -108,9 +107,8 @@ class LockstepNewton:
     then most of the work, and a problem first goes on the way it went at the last strength, which takes only half a
     pass: with the scores of two points, those of all points on the line through them are known.
 
-    A problem ends by (28), ‖∂J‖ ≤ tol · share · ‖∂J(0)‖, but not while a Newton step promises to lower J by more than
-    tol of what has been gained over zero weights: where features have very different scales, the gradient is that of
-    the largest ones, and says nothing of the others.
+    By how much a step will lower J, ½ gᵀH⁻¹g, is estimated with the preconditioner M in the place of H, and corrected
+    by what that was off by at the last direction.
 
     Parameters
     ----------
@@ -118,10 +116,8 @@ class LockstepNewton:
         The problems.
     kinds
         A number for each problem: problems of a kind have the same labels.
-    shares
-        min(l₊, l₋)/l of each problem.
-    tol
-        (28)'s ε.
+    ending
+        When a problem is solved.
     affine
         How each problem sees the features.
     """
@@ -130,20 +126,21 @@ class LockstepNewton:
         self,
         objectives: Sequence[Objective],
         kinds: Sequence[int],
-        shares: Sequence[float],
-        tol: float = 1e-2,
+        ending: Ending | None = None,
         affine: Affine | None = None,
     ) -> None:
         self.lockstep = Lockstep(objectives, affine)
-        self.points = [o.at() for o in objectives]
+        self.points = [o.at_null() for o in objectives]
         everyone = list(range(len(objectives)))
         self.lockstep.fill_gradients(self.points, everyone)
-        self.at_zero = [p.gradient_norm for p in self.points]
-        self.limits = [tol * share * norm for share, norm in zip(shares, self.at_zero, strict=True)]
-        self.tol, self.losses_at_zero = tol, [p.loss for p in self.points]
+        self.without = [p.gradient_norm for p in self.points]
+        self.ending = ending or ByPromise()
+        self.ending.begin(self.points)
         self.hessians = hessians_for(self.lockstep.first, kinds)
+        self.off_by = [1.0 for _ in objectives]
         self.before_last: list[Point] | None = None
         self.last: list[Point] | None = None
+        self.deadline: float | None = None
 
     @property
     def passes(self) -> float:
@@ -158,7 +155,7 @@ class LockstepNewton:
             self.before_last, self.last = self.last, here
             for point in here:
                 point.forget()  # only its scores are needed again
-        return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.at_zero, strict=True)]
+        return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.without, strict=True)]
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         """Put every problem to a point; two passes."""
@@ -167,19 +164,21 @@ class LockstepNewton:
         triples = zip(self.points, thetas, scores, strict=True)
         self.points = [Point(p.objective, np.array(theta), z) for p, theta, z in triples]
         self.lockstep.fill_gradients(self.points, everyone)
+        self.before_last = self.last = None
 
     def solve(self, max_passes: float = 1000) -> int:
-        """Minimise, from where the points are; returns how many problems the pass limit has ended."""
+        """Minimise, from where the points are; returns how many problems the pass or time limit has ended."""
         most = self.passes + max_passes
         if self.before_last is not None:
             self._go_on(self.unsolved)
         active = self.unsolved
         while active:
-            if self.passes >= most:
+            late = self.deadline is not None and time.perf_counter() > self.deadline
+            if self.passes >= most or late:
                 return len(active)
             before = {k: self.points[k].gradient_norm for k in active}
             moved = self._round(active)
-            self.hessians.judge({k: self.points[k].gradient_norm / before[k] for k in moved})
+            self.hessians.judge({k: self.points[k].gradient_norm / before[k] for k in moved if before[k]})
             active = [k for k in self.unsolved if k in moved]
         return 0
 
@@ -198,12 +197,13 @@ class LockstepNewton:
 
     @property
     def unsolved(self) -> list[int]:
-        """The problems that (28) does not hold for yet, or that a step promises much."""
-        return [k for k, p in enumerate(self.points) if p.gradient_norm > self.limits[k] or self._promising(k)]
+        """The problems that are not solved yet."""
+        return [k for k, point in enumerate(self.points) if not self.ending.solved(k, point, self._promise(k))]
 
-    def _promising(self, k: int) -> bool:
-        gained = self.losses_at_zero[k] - self.points[k].value
-        return self.hessians.promise(self.points[k], k) > self.tol * max(gained, 0.0)
+    def _promise(self, k: int) -> float:
+        """By how much the next step of problem k should lower J; ∞ where nothing is known yet."""
+        square = self.hessians.square(self.points[k], k)
+        return np.inf if square is None else 0.5 * square * self.off_by[k]
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""
@@ -216,7 +216,7 @@ class LockstepNewton:
         directions = self._directions(points, active)
         dz = self.lockstep.scores(directions, active)
         moved = []
-        for k, *along in zip(active, _columns(directions), dz, strict=True):
+        for k, *along in zip(active, columns_of(directions), dz, strict=True):
             line = Line(self.points[k], *along)
             if (point := _step(line)) is not None:
                 self.points[k] = point
@@ -234,9 +234,8 @@ class LockstepNewton:
             return z
         o, one = points[0].objective, np.ones(len(which))
         modulus = o.strength * o.regularizer.l2 * one
-        left = np.array([self.limits[k] for k in which]) / [point.gradient_norm for point in points]
-        accuracy = np.clip(0.7 * left, 0.05, 0.5)  # so that this step may be the last
-        s, p = np.zeros_like(r), z
+        accuracy = self._accuracy(points, which)
+        s, p, against = np.zeros_like(r), z, r.copy()
         rho = first = _dots(r, z)
         for self.hessians.took in range(1, steps + 1):
             q = self.lockstep.curved(points, which, p)
@@ -250,7 +249,16 @@ class LockstepNewton:
             if np.all(rho <= accuracy**2 * first):
                 break
             combine_columns(one, z, np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0), p)
+        for k, promised, square in zip(which, _dots(against, s).tolist(), first.tolist(), strict=True):
+            self.off_by[k] = max(promised, 0.0) / square if square > 0 else 1.0
         return s
+
+    def _accuracy(self, points: list[Point], which: list[int]) -> Floats:
+        """What each direction may leave of its residual, so that this step may be the last."""
+        enough = [self.ending.tol * abs(point.value) for point in points]
+        promises = [max(self._promise(k), 1e-300) for k in which]
+        left = np.array([a / b for a, b in zip(enough, promises, strict=True)])
+        return np.clip(0.5 * np.sqrt(left), 0.02, 0.5)
 
 
 def _step(line: Line) -> Point | None:
@@ -271,13 +279,6 @@ def _searched(line: Line) -> Point | None:
     slope = dot(line.point.gradient, line.direction)
     t = search(line, slope, flat=0.3) if slope < 0 else 0.0
     return line.move(t) if t else None
-
-
-def _columns(matrix: Floats) -> Floats:
-    """The columns of a matrix, as the rows of another."""
-    out = np.empty(matrix.shape[::-1])
-    split_columns(matrix, out)
-    return out
 
 
 def _dots(a: Floats, b: Floats) -> Floats:

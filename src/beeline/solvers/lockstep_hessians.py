@@ -8,10 +8,12 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.kernels import dot, factor_positive, solve_factored
+from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
 from beeline.solvers.newton import Newton
+from beeline.solvers.preconditioning import Blocks
 
-__all__ = ["SharedDiagonals", "SharedFactors", "hessians_for"]
+__all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "hessians_for"]
 
 
 class SharedFactors:
@@ -56,16 +58,16 @@ class SharedFactors:
             out[:, column] = x[0]
         return out
 
-    def promise(self, point: Point, k: int) -> float:
-        """½ gᵀM⁻¹g: how much a Newton step would lower problem k's J by; 0 where there is no Hessian yet."""
+    def square(self, point: Point, k: int) -> float | None:
+        """gᵀM⁻¹g of problem k; None where there is no Hessian yet."""
         kind, strength = self.kinds[k], point.objective.strength
         if kind not in self.grams:
-            return 0.0
+            return None
         if self.factors.get(kind, (None,))[0] != strength:
             self.factors[kind] = strength, _factor(self.grams[kind], point.objective)
         step = point.gradient.copy()[None]
         solve_factored(self.factors[kind][1][None], step)
-        return 0.5 * dot(point.gradient, step[0])
+        return dot(point.gradient, step[0])
 
     def judge(self, left: dict[int, float]) -> None:
         """Look at what the step left of each gradient."""
@@ -114,26 +116,113 @@ class SharedDiagonals:
         """M⁻¹r, problem by problem."""
         return self.inverse * r
 
-    def promise(self, point: Point, k: int) -> float:
-        """½ gᵀM⁻¹g with the diagonal; 0 where it was not worth making, since features then have like scales."""
-        if (diagonal := self.diagonals.get(self.kinds[k])) is None:
-            return 0.0
+    def square(self, point: Point, k: int) -> float | None:
+        """gᵀM⁻¹g of problem k; None where no direction was taken yet."""
+        if not self.took:
+            return None
         modulus = point.objective.strength * point.objective.regularizer.l2
-        return 0.5 * dot(point.gradient, point.gradient / (modulus + diagonal))
+        diagonal = self.diagonals.get(self.kinds[k])
+        return dot(point.gradient, point.gradient / (modulus + (0.01 * diagonal if diagonal is not None else 0.0)))
 
     def judge(self, left: dict[int, float]) -> None:
         """A direction is as good as its conjugate gradients: nothing to learn from the step."""
 
 
-def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedFactors | SharedDiagonals:
+class SharedBlocks:
+    """For several scores a row: a matrix of features by features for each output, in Cholesky factors.
+
+    Problems of a kind share them, made from the mean of their curvatures without what couples the outputs; conjugate
+    gradients do the rest. They are kept until directions take many steps. Where a shift of all scores changes nothing,
+    no step has a part along it.
+    """
+
+    _MANY = 12  # steps of conjugate gradients after which the blocks are made anew
+    looks_ahead = False
+    steps = 60
+
+    def __init__(self, kinds: Sequence[int]) -> None:
+        self.kinds, self.took = kinds, 0
+        self.grams: dict[int, Floats] = {}
+        self.factors: dict[int, tuple[float, Floats]] = {}
+
+    def prepare(self, points: list[Point], which: list[int]) -> None:
+        """Make the blocks that are missing or no longer serve, and factor them for the strength."""
+        for kind in {self.kinds[k] for k in which}:
+            members = [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
+            if kind not in self.grams or self.took > self._MANY:
+                self.grams[kind] = _mean_blocks(members)
+                self.factors.pop(kind, None)
+            self._factor(kind, members[0].objective)
+
+    def _factor(self, kind: int, o: Objective) -> Floats:
+        if self.factors.get(kind, (None,))[0] != o.strength:
+            self.factors[kind] = o.strength, np.stack([_factor_block(gram, o) for gram in self.grams[kind]])
+        return self.factors[kind][1]
+
+    def solve(self, r: Floats, which: list[int]) -> Floats:
+        """M⁻¹r, problem by problem."""
+        out = np.empty_like(r)
+        for column, k in enumerate(which):
+            out[:, column] = self._solved(r[:, column], self.factors[self.kinds[k]][1])
+        return out
+
+    @staticmethod
+    def _solved(r: Floats, factors: Floats) -> Floats:
+        """Without the mean over the outputs, before and after: the preconditioner stays symmetric."""
+        each = r.reshape(-1, len(factors))
+        x = np.ascontiguousarray((each - each.mean(axis=1, keepdims=True)).T)
+        solve_factored(factors, x)
+        solved: Floats = (x - x.mean(axis=0)).T.ravel()
+        return solved
+
+    def square(self, point: Point, k: int) -> float | None:
+        """gᵀM⁻¹g of problem k; None where there are no blocks yet."""
+        kind = self.kinds[k]
+        if kind not in self.grams:
+            return None
+        factors = self._factor(kind, point.objective)
+        return dot(point.gradient, self._solved(point.gradient, factors))
+
+    def judge(self, left: dict[int, float]) -> None:
+        """A direction is as good as its conjugate gradients: nothing to learn from the step."""
+
+
+def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedFactors | SharedDiagonals | SharedBlocks:
     """What serves problems over the same rows as this one."""
+    if objective.n_outputs > 1:
+        few = Blocks.cost(objective) < np.inf and isinstance(objective.loss, VectorLoss) and objective.loss.shift_free
+        return SharedBlocks(kinds) if few else SharedDiagonals(kinds)
     kind = SharedFactors if Newton.takes_cholesky(objective) else SharedDiagonals
     return kind(kinds)
 
 
+def _mean_blocks(points: list[Point]) -> Floats:
+    """A Hessian of the losses for each output, lower triangles, from the mean of the points' curvatures; K passes."""
+    o = points[0].objective
+    assert isinstance(o.loss, VectorLoss)
+    shards = [
+        sum(shard[1:], shard[0].copy()) / len(shard)
+        for shard in zip(*(p.diagonal_curvatures for p in points), strict=True)
+    ]
+    grams = []
+    for k in range(o.n_outputs):
+        gram = o.curved_gram([np.ascontiguousarray(h[:, k]) for h in shards])
+        gram[np.diag_indices(len(gram) - (o.intercept == "free"))] -= o.strength * o.regularizer.l2
+        grams.append(gram)
+    return np.stack(grams)
+
+
+def _factor_block(gram: Floats, o: Objective) -> Floats:
+    return _factored(gram, o.strength * o.regularizer.l2, len(gram) - (o.intercept == "free"), o.strength)
+
+
 def _mean_curvatures(points: list[Point]) -> list[Floats]:
     """The mean of the points' curvatures, shard by shard."""
-    return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*(p.curvatures for p in points), strict=True)]
+    return _means([p.curvatures for p in points])
+
+
+def _means(curvatures: list[list[Floats]]) -> list[Floats]:
+    return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*curvatures, strict=True)]
 
 
 def _mean_gram(points: list[Point]) -> Floats:
@@ -147,16 +236,27 @@ def _mean_gram(points: list[Point]) -> Floats:
 def _mean_diagonal(points: list[Point]) -> Floats:
     """The diagonal of the same; one pass."""
     o = points[0].objective
+    if o.n_outputs > 1:
+        diagonals = [point.hessian_diagonal() for point in points]
+        diagonal: Floats = sum(diagonals[1:], diagonals[0]) / len(diagonals)
+        diagonal[: o.n_regularized] -= o.strength * o.regularizer.l2
+        return diagonal
     parts = o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, _mean_curvatures(points))
     return o.join(*parts)
 
 
 def _factor(gram: Floats, objective: Objective) -> Floats:
-    """The Cholesky factor of the Hessian; where rounding keeps it from having one, that of one slightly larger."""
+    """The Cholesky factor of the Hessian."""
+    o = objective
+    return _factored(gram, o.strength * o.regularizer.l2, o.n_regularized, o.strength)
+
+
+def _factored(gram: Floats, modulus: float, n_regularized: int, strength: float) -> Floats:
+    """The factor of gram + modulus; where rounding keeps it from having one, that of a matrix slightly larger."""
     diagonal = np.diag_indices(len(gram))
     penalty = np.zeros(len(gram))
-    penalty[: objective.n_regularized] = objective.strength * objective.regularizer.l2
-    more = 1e-14 * max(float(np.trace(gram)) / len(gram), objective.strength)
+    penalty[:n_regularized] = modulus
+    more = 1e-14 * max(float(np.trace(gram)) / len(gram), strength)
     while True:
         factor = gram.copy()
         factor[diagonal] += penalty + more

@@ -1,0 +1,136 @@
+"""Products with the data for many problems over the same rows: one pass over the data serves all that need it.
+
+The problems differ in their costs and labels (the folds of a cross-validation, and classes against the rest) and share
+the data, the loss, the regularizer and its strength.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.engines import Shard
+from beeline.exceptions import ParameterError
+from beeline.kernels import curve_rows, split_columns
+from beeline.losses import VectorLoss
+from beeline.objective import Objective, Point
+
+__all__ = ["Affine", "Lockstep", "columns_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """How each problem sees the features: x_j · factor_jk + shift_jk in problem k; both of shape (features, problems).
+
+    Scaling that is learned from each problem's own rows comes to this.
+    """
+
+    factor: Floats
+    shift: Floats
+
+
+class Lockstep:
+    """Products with the data for many problems at once.
+
+    θ of problem k is column k of a matrix. Problems of K scores a row have K columns each where they meet the data.
+
+    Parameters
+    ----------
+    objectives
+        The problems.
+    affine
+        How each sees the features; None: as they are.
+    """
+
+    def __init__(self, objectives: Sequence[Objective], affine: Affine | None = None) -> None:
+        first = objectives[0]
+        if any(o.data is not first.data or o.n_outputs != first.n_outputs for o in objectives):
+            raise ParameterError("problems in lockstep share their rows and have as many scores a row")
+        self.first, self.affine, self.passes = first, affine, 0.0
+        self.outputs = first.n_outputs
+
+    def scores(self, thetas: Floats, which: list[int]) -> list[list[Floats]]:
+        """The scores of θ_k for each k in `which`, shard by shard; one pass."""
+        o = self.first
+        w, b = self._seen(thetas, which)
+        self.passes += 1
+        if self.outputs > 1:
+            found = o.engine.map(lambda shard: self._apart(shard.block.scores(w) + b), o.shards)
+        else:
+            found = o.engine.map(lambda shard: shard.block.scores_apart(w, b), o.shards)
+        return [[shard[k] for shard in found] for k in range(len(which))]
+
+    def fill_gradients(self, points: list[Point], which: list[int]) -> None:
+        """Let each point know the gradient of its loss; one pass."""
+        o = self.first
+        slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
+        (out,) = o.engine.sum(lambda shard, u: (self._transposed(shard, u),), o.shards, slopes)
+        self.passes += 1
+        for point, gradient in zip(points, columns_of(self._felt(out, which)), strict=True):
+            point.loss_gradient = gradient
+
+    def curved(self, points: list[Point], which: list[int], vectors: Floats) -> Floats:
+        """The products of the losses' Hessians with a vector each; one pass."""
+        o = self.first
+        w, b = self._seen(vectors, which)
+        curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
+        (out,) = o.engine.sum(lambda shard, h: (self._curved(shard, h, w, b),), o.shards, curvatures)
+        self.passes += 1
+        return self._felt(out, which)
+
+    def _apart(self, z: Floats) -> list[Floats]:
+        """The scores of each problem by themselves."""
+        return [np.ascontiguousarray(z[:, k : k + self.outputs]) for k in range(0, z.shape[1], self.outputs)]
+
+    def _transposed(self, shard: Shard, u: list[Floats]) -> Floats:
+        return shard.transposed_apart(u) if self.outputs == 1 else shard.transposed(np.hstack(u))
+
+    def _curved(self, shard: Shard, h: list[Floats], w: Floats, b: Floats) -> Floats:
+        """Xᵀ of every row's Hessian times its scores by (w, b), for each problem."""
+        loss = self.first.loss
+        if not isinstance(loss, VectorLoss):
+            return shard.curved_apart(h, w, b)
+        parts = self._apart(shard.block.scores(w))
+        shifts = b.reshape(len(h), self.outputs)
+        for k, (curvature, part) in enumerate(zip(h, parts, strict=True)):
+            if loss.has_softmax_curvature:
+                curve_rows(curvature, np.ascontiguousarray(shifts[k]), part)
+            else:
+                part[:] = loss.curved(curvature, part + shifts[k])
+        return shard.transposed(np.hstack(parts))
+
+    def _seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
+        """(weights of the features as they lie in memory, intercepts): a column for each score of each problem."""
+        d, m, k = self.first.data.n_features, len(which), self.outputs
+        w, b = thetas[: d * k], thetas[d * k :] if self.first.has_intercept else np.zeros((k, m))
+        if k > 1:
+            w, b = (
+                np.ascontiguousarray(part.reshape(-1, k, m).transpose(0, 2, 1)).reshape(-1, m * k) for part in (w, b)
+            )
+        w, b = w.reshape(d, m * k), b.reshape(m * k)
+        if self.affine is None:
+            return w, b
+        factor, shift = (np.repeat(part[:, which], k, axis=1) for part in (self.affine.factor, self.affine.shift))
+        return w * factor, b + np.einsum("jk,jk->k", w, shift)
+
+    def _felt(self, products: Floats, which: list[int]) -> Floats:
+        """The transpose of `_seen`: products by feature and for the constant become those by coordinate of θ."""
+        m, k = len(which), self.outputs
+        if self.affine is not None:
+            factor, shift = (np.repeat(part[:, which], k, axis=1) for part in (self.affine.factor, self.affine.shift))
+            products[:-1] *= factor
+            products[:-1] += shift * products[-1]
+        products = products if self.first.has_intercept else products[:-1]
+        if k == 1:
+            return products
+        return np.ascontiguousarray(products.reshape(-1, m, k).transpose(0, 2, 1)).reshape(-1, m)
+
+
+def columns_of(matrix: Floats) -> Floats:
+    """The columns of a matrix, as the rows of another."""
+    out = np.empty(matrix.shape[::-1])
+    split_columns(np.ascontiguousarray(matrix), out)
+    return out
