@@ -37,17 +37,22 @@ class Distinct {
     while (bits_ < kMostBits && bits_ < n_features) bits_ *= 2;
   }
 
+  // Before the first index of a row; only where a row needs the bits are there any.
+  void start() { words_.resize(bits_ / 64); }
+
+  void add(std::int64_t j) {
+    const std::size_t at = static_cast<std::size_t>(j) & (bits_ - 1);
+    const std::uint64_t word = words_[at / 64], bit = std::uint64_t{1} << at % 64;
+    met_ |= word & bit;
+    words_[at / 64] = word | bit;
+  }
+
+  // Whether all indices that were added are distinct, which are these; all bits are cleared.
   template <class Index>
-  bool operator()(const Index* indices, std::size_t n) {
-    words_.resize(bits_ / 64);  // only where a row needs them
-    std::uint64_t met = 0;
-    for (std::size_t p = 0; p < n; ++p) {
-      const std::size_t at = static_cast<std::size_t>(indices[p]) & (bits_ - 1);
-      const std::uint64_t word = words_[at / 64], bit = std::uint64_t{1} << at % 64;
-      met |= word & bit;
-      words_[at / 64] = word | bit;
-    }
+  bool finish(const Index* indices, std::size_t n) {
     for (std::size_t p = 0; p < n; ++p) words_[(static_cast<std::size_t>(indices[p]) & (bits_ - 1)) / 64] = 0;
+    const bool met = met_ != 0;
+    met_ = 0;
     return !met || distinct_when_sorted(indices, n);
   }
 
@@ -62,24 +67,40 @@ class Distinct {
   }
 
   std::size_t bits_ = 64;  // a power of two
+  std::uint64_t met_ = 0;  // bits that were set before
   std::vector<std::uint64_t> words_;
   std::vector<std::int64_t> sorted_;
 };
 
 template <class Position, class Index, class Value>
+Flaw entry_flaw(const CsrRows<Position, Index, Value>& rows, std::size_t p, bool finite) {
+  const std::int64_t j = rows.indices[p];
+  if (j < 0 || j >= static_cast<std::int64_t>(rows.n_features)) return Flaw::index_range;
+  return finite && !std::isfinite(rows.values[p]) ? Flaw::nonfinite : Flaw::none;
+}
+
+template <class Position, class Index, class Value>
 Flaw row_flaw(const CsrRows<Position, Index, Value>& rows, std::size_t i, Demands demands, Distinct& distinct) {
-  std::int64_t previous = -1;
-  bool increasing = true;
-  for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
-    const std::int64_t j = rows.indices[p];
-    if (j < 0 || j >= static_cast<std::int64_t>(rows.n_features)) return Flaw::index_range;
-    if (demands.finite && !std::isfinite(rows.values[p])) return Flaw::nonfinite;
-    increasing &= j > previous;
-    previous = j;
+  const std::size_t begin = rows.indptr[i], end = rows.indptr[i + 1];
+  std::size_t p = begin;
+  for (std::int64_t previous = -1; p < end && rows.indices[p] > previous; previous = rows.indices[p++])
+    if (const Flaw flaw = entry_flaw(rows, p, demands.finite); flaw != Flaw::none) return flaw;
+  if (p == end) return Flaw::none;
+  // The rest of a row that is not in order.
+  const bool marks = demands.order == Order::distinct;
+  if (marks) {
+    distinct.start();
+    for (std::size_t q = begin; q < p; ++q) distinct.add(rows.indices[q]);
   }
-  if (increasing || demands.order == Order::any) return Flaw::none;
-  if (demands.order == Order::increasing) return Flaw::not_increasing;
-  return distinct(rows.indices + rows.indptr[i], rows.count(i)) ? Flaw::none : Flaw::repeated;
+  Flaw found = Flaw::none;
+  for (; p < end; ++p) {
+    if (const Flaw flaw = entry_flaw(rows, p, demands.finite); flaw != Flaw::none && found == Flaw::none) found = flaw;
+    if (marks) distinct.add(rows.indices[p]);
+  }
+  const bool repeated = marks && !distinct.finish(rows.indices + begin, end - begin);
+  if (found != Flaw::none || demands.order == Order::any) return found;
+  if (marks) return repeated ? Flaw::repeated : Flaw::none;
+  return Flaw::not_increasing;
 }
 
 template <class Value>
