@@ -14,13 +14,13 @@ from support import sets
 from support.peers import Peer
 from support.problems import Fit, Problem, Seconds
 
-__all__ = ["TARGETS", "Measure", "Repeats", "contest"]
+__all__ = ["DEFAULT", "Measure", "Repeats", "contest", "target_name"]
 
-TARGETS = ("default", "distance")
-DISTANCE = 1e-4
+DEFAULT = "default"
 _SAME = 1e-9  # objectives that agree so far are equal
 _LOOSEST, _TIGHTEST = -4, 26  # rungs of the ladder
 _PATIENCE = 100.0  # seconds of a search that a peer gets
+_LONG = 1.0  # seconds of a run that is not repeated to choose among settings
 
 
 def rung(k: int) -> float:
@@ -50,7 +50,7 @@ class Measure:
     Attributes
     ----------
     set, peer, target
-        What was run.
+        What was run, the target by its name.
     ours, theirs
         Seconds.
     tols
@@ -94,8 +94,8 @@ class _Ladder:
             self.values[k] = self.problem.value(found), found.seconds.wall, found.capped
         return self.values[k]
 
-    def loosest(self, target: float, start: int) -> int | None:
-        """The loosest rung with J at most the target; None when there is none, or patience ends first."""
+    def loosest(self, target: float, start: int, least: int = _LOOSEST) -> int | None:
+        """The loosest rung, from `least` on, with J at most the target; None if there is none, or patience ends."""
         k = start
         spent = 0.0
         while self.at(k)[0] > target:
@@ -104,7 +104,7 @@ class _Ladder:
             k += 1
             if k > _TIGHTEST or capped or spent > _PATIENCE:
                 return None
-        while k > _LOOSEST and self.at(k - 1)[0] <= target:
+        while k > least and self.at(k - 1)[0] <= target:
             k -= 1
         return k
 
@@ -128,56 +128,103 @@ class _PeerLadder(_Ladder):
         return self.values[k]
 
 
-def contest(problem: Problem, peer: Peer, repeats: Repeats) -> list[Measure]:
-    """One measure a target."""
-    theirs = _PeerLadder(problem, peer)
-    ours = _Ladder(problem, problem.beeline)
-    pairs = [_default(problem, peer, theirs), _distance(problem, peer, theirs)]
+def target_name(target: float | None) -> str:
+    """How a target is called: the relative distance from the optimum, or None for the peer's default objective."""
+    return DEFAULT if target is None else f"{target:g}"
+
+
+def contest(
+    problem: Problem, peer: Peer, repeats: Repeats, targets: tuple[float | None, ...], *, by_estimator: bool = False
+) -> list[Measure]:
+    """One measure a target; beeline trains by its estimator, or by `train` on rows that were checked before."""
+    fit = problem.estimator if by_estimator else problem.beeline
+    ours = _Ladder(problem, fit)
+    pairs = [_default(problem, peer) if target is None else _distance(problem, peer, target) for target in targets]
     rungs = [_our_rung(problem, peer, ours, pair.value) for pair in pairs]
-    runs = {("ours", k): lambda k=k: problem.beeline(rung(k)) for k in rungs}
-    runs |= {("theirs", *pair.run[:2]): lambda pair=pair: pair.run[2](rung(pair.run[1])) for pair in pairs}
+    runs = {("ours", k): lambda k=k: fit(rung(k)) for k in rungs}
+    runs |= {("theirs", run.kind, run.k): run for pair in pairs for run in pair.runs}
     taken = _interleaved(runs, repeats)
-    solver = problem.last.results[0].solver
-    return [
-        Measure(
-            problem.set,
-            peer.name,
-            target,
-            taken["ours", k],
-            taken["theirs", *pair.run[:2]],
-            (rung(k), rung(pair.run[1])),
-            pair.value / problem.optimum - 1,
-            solver,
-            pair.note,
+    measures = []
+    for target, k, pair in zip(targets, rungs, pairs, strict=True):
+        theirs = min(pair.runs, key=lambda run: taken["theirs", run.kind, run.k].wall)
+        measures.append(
+            Measure(
+                problem.set,
+                peer.name,
+                target_name(target),
+                taken["ours", k],
+                taken["theirs", theirs.kind, theirs.k],
+                (rung(k), rung(theirs.k)),
+                pair.value / problem.optimum - 1,
+                problem.last_solver,
+                pair.note or theirs.note,
+            )
         )
-        for target, k, pair in zip(TARGETS, rungs, pairs, strict=True)
-    ]
+    return measures
+
+
+class _Run(NamedTuple):
+    """A peer's run: a name for its settings, the rung of its tolerance, the function, what is to be said of it."""
+
+    kind: str
+    k: int
+    fit: Callable[[float], Fit]
+    note: str = ""
+
+    def __call__(self) -> Fit:
+        return self.fit(rung(self.k))
 
 
 class _Target(NamedTuple):
-    """An objective to reach, and the peer's run that reaches it: its kind, rung and function."""
+    """An objective to reach, and the peer's runs that reach it, of which the fastest counts."""
 
     value: float
-    run: tuple[str, int, Callable[[float], Fit]]
+    runs: tuple[_Run, ...]
     note: str = ""
 
 
-def _default(problem: Problem, peer: Peer, ladder: _Ladder) -> _Target:
-    k = round(-2 * math.log10(peer.tol))
+def _default(problem: Problem, peer: Peer) -> _Target:
+    k = _default_rung(peer)
     if peer.at_default:
         fit = peer.at_default(problem)
-        return _Target(problem.value(fit(peer.tol)), ("default", k, fit))
+        return _Target(problem.value(fit(peer.tol)), (_Run("default", k, fit),))
+    ladder = _PeerLadder(problem, peer)
     value, _, capped = ladder.at(k)
-    return _Target(value, ("ladder", k, ladder.fit), "ended by its iteration limit" if capped else "")
+    return _Target(value, (_Run("ladder", k, ladder.fit),), "ended by its iteration limit" if capped else "")
 
 
-def _distance(problem: Problem, peer: Peer, ladder: _Ladder) -> _Target:
-    value = problem.optimum * (1 + DISTANCE)
-    k = ladder.loosest(value, round(-2 * math.log10(peer.tol)))
-    if k is not None:
-        return _Target(value, ("ladder", k, ladder.fit))
+def _default_rung(peer: Peer) -> int:
+    return round(-2 * math.log10(peer.tol))
+
+
+def _distance(problem: Problem, peer: Peer, distance: float) -> _Target:
+    """That distance from the optimum, by the settings of the peer that get there first."""
+    value = problem.optimum * (1 + distance)
+    reached: list[tuple[float, _Run]] = []
+    for settings in peer.settings(problem) if peer.settings else (peer,):
+        ladder = _PeerLadder(problem, settings)
+        k = ladder.loosest(value, _default_rung(settings), settings.loosest_rung)
+        if k is not None:
+            note = settings.name.removeprefix(peer.name).strip()
+            reached.append((ladder.at(k)[1], _Run(settings.name, k, ladder.fit, note)))
+    if reached:
+        return _Target(value, tuple(_fastest(reached)))
+    ladder = _PeerLadder(problem, peer)
     k = min(ladder.values, key=lambda k: ladder.values[k][0])
-    return _Target(ladder.at(k)[0], ("ladder", k, ladder.fit), f"cannot reach {DISTANCE:g}, compared at its best")
+    run = _Run("ladder", k, ladder.fit)
+    return _Target(ladder.at(k)[0], (run,), f"cannot reach {distance:g}, compared at its best")
+
+
+def _fastest(reached: list[tuple[float, _Run]], most: int = 2, rounds: int = 5) -> list[_Run]:
+    """The fastest of some runs, given what each took once; short ones are tried in turn a few times more."""
+    least = [seconds for seconds, _ in reached]
+    if len(reached) > most:
+        for _ in range(rounds):
+            for number, (seconds, run) in enumerate(reached):
+                if seconds <= _LONG:
+                    least[number] = min(least[number], run().seconds.wall)
+    order = sorted(range(len(reached)), key=least.__getitem__)
+    return [reached[number][1] for number in order[:most]]
 
 
 def _our_rung(problem: Problem, peer: Peer, ladder: _Ladder, value: float) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beeline import LinearSVC, LogisticRegression
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
 from beeline.losses import get_loss
@@ -146,7 +147,22 @@ class Problem:
                 task = Task(data, labels, self.n_classes, loss, L2(), intercept=self.intercept, **settings)
                 trained = train(task, tol=tol, max_passes=1e5, callback=callback)
         self.last = trained
+        self.last_solver = trained.results[0].solver
         return Fit(watch.seconds, trained.weights, trained.intercepts)
+
+    def estimator(self, tol: float) -> Fit:
+        """Train beeline's estimator on the matrix as it is, from the check of the input to the model."""
+        fresh = (LogisticRegression if self.loss == "logistic" else LinearSVC)(
+            fit_intercept=self.intercept == "free", tol=tol, max_passes=1e5
+        )
+        if self.loss != "logistic":
+            fresh.set_params(loss=self.loss)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Stopwatch() as watch:
+                fresh.fit(self.matrix, self.rows.labels)
+        self.last_solver = fresh.results_[0].solver
+        return Fit(watch.seconds, fresh.coef_.T, fresh.intercept_)
 
     @cached_property
     def best(self) -> Fit:

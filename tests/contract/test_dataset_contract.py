@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from row_orders import unsorted
 
 from beeline import ArrayDataset, Block
 from beeline.data.block import concatenate
@@ -38,7 +39,7 @@ HOLDERS = {
 
 FORMS = {
     f"{layout} {value} {index}".strip(): (layout, value, index)
-    for layout, indices in (("dense", [""]), ("sparse", ["int32", "int64"]))
+    for layout, indices in (("dense", [""]), ("sparse", ["int32", "int64"]), ("unsorted", ["int32", "int64"]))
     for value in ("float32", "float64")
     for index in indices
 }
@@ -69,7 +70,7 @@ def make_block(X, layout, value, index, beside):
     block = Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **beside)
     if layout == "dense":
         return block
-    csr = block.to_scipy()
+    csr = unsorted(block.to_scipy()) if layout == "unsorted" else block.to_scipy()
     return replace(block, values=csr.data, indptr=csr.indptr.astype("int64"), indices=csr.indices.astype(index))
 
 
@@ -105,7 +106,7 @@ def assert_rows(block, X, columns, picked, form):
     """The block holds exactly these rows of the reference, in the form they were given in."""
     layout, value, index = form
     X = X[picked]
-    assert block.is_sparse == (layout == "sparse")
+    assert block.is_sparse == (layout != "dense")
     assert block.values.dtype == value
     assert block.indices is None or block.indices.dtype == index
     assert (block.n_rows, block.n_features) == X.shape
@@ -118,6 +119,7 @@ def assert_rows(block, X, columns, picked, form):
     np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(block.transposed(u), X.T @ u, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(block.squared_norms(), (X**2).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(block.gram(u**2), np.tril(X.T * u**2 @ X), rtol=1e-12, atol=1e-12)
 
 
 def test_size(held):
@@ -144,6 +146,12 @@ def test_rows(held):
     for limits in [(0, N), (0, 1), (20, 21), (11, 78), (N - 1, N), (40, 40), (-5, N), (90, 500), (9, 4), (N, N)]:
         start, stop, _ = slice(*limits).indices(N)
         assert_rows(data.rows(*limits), X, columns, slice(start, max(start, stop)), form)
+
+
+def test_features_are_distinct_and_increase_in_a_store(held):
+    data, *_ = held
+    for block in data.blocks():
+        block.checked(order="distinct" if isinstance(data, ArrayDataset) else "increasing")
 
 
 def test_cuts(held):

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
+from row_orders import unsorted
 from solver_reference import optimum
 
 from beeline import convert
@@ -48,7 +49,8 @@ def problem(loss, regularizer=None, *, n=60, d=7, intercept="free", seed=0, layo
     c[3:5] = 0
     if layout == "float32":
         X = X.astype(np.float32)
-    rows = scipy.sparse.csr_array(X) if layout == "sparse" else X
+    rows = scipy.sparse.csr_array(X) if layout in ("sparse", "unsorted") else X
+    rows = unsorted(rows) if layout == "unsorted" else rows
     outputs = CLASSES if loss.labels == "classes" else 1
     return Objective(from_arrays(rows, y), y, c, loss, regularizer or L2(), strength, intercept, n_outputs=outputs)
 
@@ -103,7 +105,11 @@ def solve(solver, objective, tol=TOL, **kwargs):
 @every_pair
 @pytest.mark.parametrize(
     ("layout", "intercept"),
-    [*(("dense", intercept) for intercept in INTERCEPTS), ("sparse", "free"), ("sparse", "none"), ("float32", "free")],
+    [
+        *(("dense", intercept) for intercept in INTERCEPTS),
+        *((layout, intercept) for layout in ("sparse", "unsorted") for intercept in ("free", "none")),
+        ("float32", "free"),
+    ],
 )
 def test_reaches_its_tolerance(solver, loss, regularizer, intercept, layout):
     o = problem(loss, regularizer, intercept=intercept, layout=layout)
@@ -173,8 +179,19 @@ def test_weights_are_repetitions(solver, loss, regularizer, intercept):
 
 
 @every_pair
-def test_same_bits_for_any_threads(solver, loss, regularizer):
-    o = problem(loss, regularizer, n=3000, d=20, layout="sparse")
+def test_the_order_of_features_in_a_row_does_not_matter(solver, loss, regularizer):
+    dense, in_order, mixed = (problem(loss, regularizer, layout=layout) for layout in ("dense", "sparse", "unsorted"))
+    assert not np.array_equal(mixed.data.block.indices, in_order.data.block.indices)
+    results = [solve(solver, o) for o in (dense, in_order, mixed)]
+    for result in results[:2]:
+        assert results[2].objective == pytest.approx(result.objective, rel=2 * TOL)
+    assert results[2].objective == pytest.approx(dense.at(results[2].theta).value, rel=1e-12)
+
+
+@every_pair
+@pytest.mark.parametrize("layout", ["sparse", "unsorted"])
+def test_same_bits_for_any_threads(solver, loss, regularizer, layout):
+    o = problem(loss, regularizer, n=3000, d=20, layout=layout)
     before, found = num_threads(), []
     try:
         for threads in (1, 3):

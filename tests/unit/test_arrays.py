@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from row_orders import unsorted
 
 import beeline
 from beeline.data.arrays import from_arrays
@@ -38,6 +39,38 @@ def test_a_csr_matrix_is_not_copied(make, dtype, index):
         assert address(ours) == address(theirs)
 
 
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix])
+def test_unsorted_rows_are_used_where_they_lie(make):
+    X = make(unsorted(sp.random_array((40, 30), density=0.3, format="csr", rng=np.random.default_rng(0))))
+    before = X.data.copy(), X.indices.copy()
+    for array in (X.data, X.indices, X.indptr):
+        array.flags.writeable = False
+    for data in (from_arrays(X), beeline.read(X)):
+        for ours, theirs in [(data.block.values, X.data), (data.block.indices, X.indices)]:
+            assert address(ours) == address(theirs)
+    assert all(np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices), strict=True))
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_what_scipy_claims_of_the_order_is_not_believed(claimed):
+    """A matrix keeps what was once found out about its indices, also when others take their place."""
+    X = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    X.has_sorted_indices = X.has_canonical_format = claimed
+    assert from_arrays(X).block.squared_norms().tolist() == [29]
+    np.testing.assert_array_equal(from_arrays(X).block.to_dense(), [[2, 0, 5]])
+    assert X.indices.tolist() == [2, 0, 2]
+
+
+def test_repeated_entries_may_stay_for_scores():
+    X = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    block = from_arrays(X, allow_repeated=True).block
+    assert address(block.values) == address(X.data)
+    assert block.scores(np.array([1.0, 10.0, 100.0])).tolist() == [402]
+    X.indices[0] = 3
+    with pytest.raises(DataError, match="row 0 has a feature index below 0 or not below 3"):
+        from_arrays(X, allow_repeated=True)
+
+
 @pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
 @pytest.mark.parametrize("make", [sp.random_array, sp.random])
 def test_other_sparse_formats_are_converted(form, make):
@@ -53,10 +86,10 @@ def test_layouts_that_do_not_fit_are_converted_and_the_original_is_left_alone():
     for dtype in (np.int8, np.uint64, bool, np.float16, ">f8", object):
         X = np.array([[1, 0], [0, 1]]).astype(dtype)
         np.testing.assert_array_equal(from_arrays(X).block.values, [[1, 0], [0, 1]])
-    unsorted = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 0]), np.array([0, 3])), shape=(1, 3))
-    block = from_arrays(unsorted).block
+    repeated = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 0]), np.array([0, 3])), shape=(1, 3))
+    block = from_arrays(repeated).block
     np.testing.assert_array_equal(block.to_dense(), [[5, 0, 1]])
-    assert unsorted.indices.tolist() == [2, 0, 0]
+    assert repeated.indices.tolist() == [2, 0, 0]
     assert block.squared_norms().tolist() == [26]
 
 

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from row_orders import unsorted
 
 from beeline import Block
 from beeline.data.block import concatenate
@@ -17,7 +18,7 @@ from beeline.exceptions import DataError
 
 LAYOUTS = [
     (layout, value, position, index)
-    for layout in ("dense", "sparse")
+    for layout in ("dense", "sparse", "unsorted")
     for value in (np.float32, np.float64)
     for position, index in ([(None, None)] if layout == "dense" else [(np.int32, np.int64), (np.int64, np.int32)])
 ]
@@ -27,6 +28,8 @@ def make_block(X, layout, value, position, index, **beside):
     if layout == "dense":
         return Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **beside)
     csr = sp.csr_array(X.astype(value))
+    if layout == "unsorted":
+        csr = unsorted(csr)
     return Block(csr.data, X.shape[1], csr.indptr.astype(position), csr.indices.astype(index), **beside)
 
 
@@ -49,6 +52,8 @@ def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes)
         np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(block.transposed(u), X.T @ u, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(block.gram_diagonal(u**2), (X**2).T @ u**2, rtol=1e-12, atol=1e-12)
+    h = rng.random(n)
+    np.testing.assert_allclose(block.gram(h), np.tril(X.T * h @ X), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(block.squared_norms(), (X**2).sum(axis=1), rtol=1e-12)
     assert block.nnz == (n * d if layout == "dense" else np.count_nonzero(X))
     np.testing.assert_array_equal(block.to_dense(), X)
@@ -75,9 +80,14 @@ def test_matrix_products_have_the_same_bits_for_any_threads():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 90)) * (rng.random((3000, 90)) < 0.3)
     h, v = rng.random((3000, 11)), rng.normal(size=(90, 11))
-    for block in (Block(X, 90), make_block(X, "sparse", np.float32, np.int64, np.int32)):
+    sparse = [make_block(X, layout, np.float32, np.int64, np.int32) for layout in ("sparse", "unsorted")]
+    for block in (Block(X, 90), *sparse):
         found = {
-            (block.transposed(h, threads=t).tobytes(), block.curved_products(h, v, v[0], threads=t).tobytes())
+            (
+                block.transposed(h, threads=t).tobytes(),
+                block.curved_products(h, v, v[0], threads=t).tobytes(),
+                block.gram(h[:, 0].copy(), threads=t).tobytes(),
+            )
             for t in (1, 2, 4)
         }
         assert len(found) == 1
@@ -155,7 +165,7 @@ def test_shapes_that_do_not_fit_are_named():
         ({"indices": np.array([0, -1], np.int32)}, "row 1 has a feature index"),
         ({"indptr": np.array([0, 2, 1])}, "row positions"),
         ({"indptr": np.array([0, 1, 3])}, "row positions"),
-        ({"indptr": np.array([0, 0, 2]), "indices": np.array([1, 1], np.int32)}, "row 1 has feature indices"),
+        ({"indptr": np.array([0, 0, 2]), "indices": np.array([1, 1], np.int32)}, "row 1 has a feature index more than"),
         ({"values": np.array([1.0, np.nan])}, "row 1 has a value that is NaN"),
         ({"values": np.array([np.inf, 1.0], np.float32)}, "row 0 has a value that is NaN"),
     ],
@@ -165,6 +175,50 @@ def test_check_names_the_first_bad_row(change, message):
     Block(n_features=3, **good).checked()
     with pytest.raises(DataError, match=message):
         Block(n_features=3, **(good | change)).checked()
+
+
+def one_row(indices, values=None, n_features=2**40):
+    indices = np.array(indices, np.int64)
+    values = np.arange(1.0, len(indices) + 1) if values is None else np.array(values)
+    return Block(values, n_features, np.array([0, len(indices)]), indices)
+
+
+@pytest.mark.parametrize("far", [1, 64, 2**22, 2**22 + 64, 2**31, 2**39])
+def test_repeated_features_are_found_in_any_order(far):
+    """However many features there are: those that share a bit while rows are looked at are not taken for each other."""
+    distinct = [5 + far, 5, 6 + far, 4]
+    assert one_row(distinct).checked().nnz == 4
+    one_row([*distinct, 5], n_features=2**40).checked(order="any")
+    for repeated in ([*distinct, 5], [5 + far, *distinct], [7, 7]):
+        with pytest.raises(DataError, match="row 0 has a feature index more than once"):
+            one_row(repeated).checked()
+
+
+def test_rows_after_an_unsorted_one_are_looked_at_on_their_own():
+    indices = np.array([3, 1, 3, 1, 2, 0, 1, 3], np.int32)
+    block = Block(np.ones(8), 4, np.array([0, 2, 4, 6, 8]), indices)
+    assert block.checked() is block
+    with pytest.raises(DataError, match="row 0 has feature indices that are not strictly increasing"):
+        block.checked(order="increasing")
+    assert block.rows(3, 4).checked(order="increasing").nnz == 2
+
+
+def test_summed_and_canonical_rows():
+    repeated = one_row([4, 2, 4, 0], [1.0, 2.0, 3.0, 4.0], n_features=5)
+    for block in (repeated.summed(), repeated.canonical()):
+        assert (block.indices.tolist(), block.values.tolist()) == ([0, 2, 4], [4.0, 2.0, 4.0])
+    assert repeated.indices.tolist() == [4, 2, 4, 0]
+    mixed = one_row([4, 2, 0], [1.0, 2.0, 3.0], n_features=5)
+    assert mixed.summed() is mixed
+    assert mixed.canonical().indices.tolist() == [0, 2, 4]
+    assert mixed.indices.tolist() == [4, 2, 0]
+    sorted_rows = one_row([0, 2, 4], n_features=5)
+    assert sorted_rows.canonical() is sorted_rows
+    assert Block(np.eye(2), 2).canonical().values.tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(DataError, match="row 0 has a value that is NaN or infinite"):
+        one_row([3, 1, 3], [1e308, 1.0, 1e308], n_features=5).summed()
+    with pytest.raises(DataError, match="row 0 has a feature index below 0"):
+        one_row([5, 1], n_features=5).canonical()
 
 
 def test_more_than_two_to_the_31_entries():

@@ -34,12 +34,13 @@ def from_arrays(
     weights: AnyArray | None = None,
     queries: AnyArray | None = None,
     allow_nonfinite: bool = False,
+    allow_repeated: bool = False,
 ) -> ArrayDataset:
     """A data set over arrays that are already in memory.
 
     The arrays are used as they are, without a copy, when X is float32 or float64 and either a NumPy array with
-    contiguous rows or CSR with sorted indices; otherwise the part that does not fit is converted. The caller's
-    arrays are never changed.
+    contiguous rows or CSR, its indices sorted or not; otherwise the part that does not fit is converted. CSR entries
+    that name the same feature of a row are summed, in a copy. The caller's arrays are never changed.
 
     Parameters
     ----------
@@ -49,6 +50,10 @@ def from_arrays(
         A number a row, or label sets.
     weights, queries
         A weight and a query id a row.
+    allow_nonfinite
+        Whether values may be NaN or infinite.
+    allow_repeated
+        Whether CSR entries of one feature in a row may stay as they are, which is right for scores and nothing else.
     """
     block = _sparse_block(X) if _is_sparse(X) else _dense_block(X)
     beside = Block(
@@ -60,7 +65,8 @@ def from_arrays(
         weights=None if weights is None else _weights(weights),
         queries=None if queries is None else _queries(queries),
     )
-    return ArrayDataset(beside.checked(finite=not allow_nonfinite))
+    finite = not allow_nonfinite
+    return ArrayDataset(beside.checked(finite=finite, order="any") if allow_repeated else beside.summed(finite=finite))
 
 
 def _dense_block(X: AnyArray) -> Block:
@@ -76,9 +82,6 @@ def _sparse_block(X: Any) -> Block:  # noqa: ANN401
     if len(X.shape) != 2:
         raise DataError(f"X must have rows and columns, not shape {X.shape}")
     csr = X.tocsr()
-    if not csr.has_canonical_format:
-        csr = csr.copy() if csr is X or np.shares_memory(csr.indices, getattr(X, "indices", None)) else csr
-        csr.sum_duplicates()
     values = np.ascontiguousarray(_as_float(csr.data, "X"))
     return Block(values, csr.shape[1], np.ascontiguousarray(csr.indptr), np.ascontiguousarray(csr.indices))
 

@@ -4,8 +4,9 @@ Conventions
 -----------
 - A block has `n_rows` rows and `n_features` columns; `values` is float32 or float64.
 - CSR: row i holds features `indices[p]` with `values[p]` for p from `indptr[i]` to `indptr[i+1]`. Positions are
-  absolute, so a range of rows is a view: `indptr[0]` need not be 0. Indices are strictly increasing within a row.
-  `indptr` and `indices` are int32 or int64, each on its own.
+  absolute, so a range of rows is a view: `indptr[0]` need not be 0. The indices of a row are distinct, in any order:
+  no product needs another one, and text comes with its words as they were met. `indptr` and `indices` are int32 or
+  int64, each on its own.
 - Dense: `values` has shape (n_rows, n_features), rows contiguous; `indptr` and `indices` are None.
 - Vectors on the side of features or scores (w, z, u) are float64.
 """
@@ -15,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.labels import LabelSets
 from beeline.exceptions import DataError
-from beeline.kernels import Columns, RowArrays, count_kept, keep_features
+from beeline.kernels import Columns, RowArrays, count_kept, first_flaw, keep_features
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -36,7 +37,11 @@ _FLAWS = {
     2: "row {row} has a feature index below 0 or not below {n_features}",
     3: "row {row} has feature indices that are not strictly increasing",
     4: "row {row} has a value that is NaN or infinite; replace or remove it",
+    5: "row {row} has a feature index more than once; sum the values of each feature",
 }
+_NOT_INCREASING, _REPEATED = 3, 5
+
+Order = Literal["any", "distinct", "increasing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +229,10 @@ class Block:
         return self._with(picked, entries, indptr, indices)
 
     def features(self, picked: AnyArray, *, constant: bool = False, threads: int = 0) -> Block:
-        """The same rows with the picked features only, in increasing order; `constant` adds one of value 1."""
+        """The same rows with the picked features only; `constant` adds one of value 1.
+
+        The picked features are in increasing order, and so are those of each row if they were before.
+        """
         place = np.full(self.n_features, -1, np.int32)
         place[picked] = np.arange(len(picked), dtype=np.int32)
         kept = len(picked) + constant
@@ -268,12 +276,42 @@ class Block:
         """The same entries feature by feature, as a copy."""
         return Columns(self._arrays)
 
-    def checked(self, *, finite: bool = True) -> Block:
-        """This block, after a look at every entry; raises `DataError` with the first bad row."""
-        flaw, row = self._arrays.first_flaw(finite)
+    def checked(self, *, finite: bool = True, order: Order = "distinct") -> Block:
+        """This block, after a look at every entry; raises `DataError` with the first bad row.
+
+        Parameters
+        ----------
+        finite
+            Whether values must be finite.
+        order
+            What the features of a row must be. Where they are `any`, even repeated, only scores are right.
+        """
+        return self._unless(*self._first_flaw(finite, order))
+
+    def summed(self, *, finite: bool = True) -> Block:
+        """As `checked`, but where a feature occurs more than once in a row its values are summed, in a copy."""
+        flaw, row = self._first_flaw(finite, "distinct")
+        return self._canonical_copy().checked(finite=finite) if flaw == _REPEATED else self._unless(flaw, row)
+
+    def canonical(self) -> Block:
+        """The same rows with their features in increasing order, each once: a copy, unless they are so already."""
+        flaw, row = self._first_flaw(False, "increasing")
+        return self._canonical_copy() if flaw == _NOT_INCREASING else self._unless(flaw, row)
+
+    def _first_flaw(self, finite: bool, order: Order) -> tuple[int, int]:
+        return first_flaw(self._arrays, finite, get_args(Order).index(order))
+
+    def _unless(self, flaw: int, row: int) -> Block:
         if flaw:
             raise DataError(_FLAWS[flaw].format(row=row, n_features=self.n_features))
         return self
+
+    def _canonical_copy(self) -> Block:
+        assert self.indices is not None
+        csr = self.to_scipy().copy()
+        csr.sum_duplicates()
+        indices = csr.indices.astype(self.indices.dtype, copy=False)  # SciPy takes the narrowest type that fits
+        return replace(self, values=csr.data, indptr=csr.indptr, indices=indices)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """A SciPy CSR array of the rows; shares memory when it can."""

@@ -287,9 +287,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
         if isinstance(X, Dataset) or (is_frame(X) and self.model_.recipe is not None):
             return self.model_.dataset(X)  # columns of a frame become features as those of the training data did
-        return from_arrays(
-            validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False), allow_nonfinite=True
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
 
     @staticmethod
     def _weights(sample_weight: Any, n_rows: int) -> Floats | None:  # noqa: ANN401

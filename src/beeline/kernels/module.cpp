@@ -6,6 +6,7 @@
 namespace nb = nanobind;
 
 namespace beeline {
+void bind_checks(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_crammer_singer(nb::module_& m);
 void bind_dual_cd(nb::module_& m);
@@ -25,6 +26,7 @@ NB_MODULE(_kernels, m) {
   using namespace nb::literals;
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
+  beeline::bind_checks(m);
   beeline::bind_columns(m);
   beeline::bind_crammer_singer(m);
   beeline::bind_dual_cd(m);

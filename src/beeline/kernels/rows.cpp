@@ -2,15 +2,11 @@
 #include "rows.h"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
-#include <tuple>
 #include <vector>
 
 #include "threads.h"
@@ -212,6 +208,20 @@ void gram_diagonal(const Rows& rows, const double* h, std::size_t columns, doubl
   });
 }
 
+// Adds what lies above the diagonal to its mirror image below it, and leaves zeros.
+void fold_upper(double* matrix, std::size_t d, int threads) {
+  constexpr std::size_t kTile = 32;
+  parallel_for((d + kTile - 1) / kTile, [&](std::size_t tile) {
+    const std::size_t first = tile * kTile, last = std::min(d, first + kTile);
+    for (std::size_t left = 0; left <= first; left += kTile)
+      for (std::size_t i = first; i < last; ++i)
+        for (std::size_t j = left, end = std::min(i, left + kTile); j < end; ++j) {
+          matrix[i * d + j] += matrix[j * d + i];
+          matrix[j * d + i] = 0;
+        }
+  }, threads);
+}
+
 // The lower triangle of Σ_i h_i x_i x_iᵀ, row by row of the matrix.
 template <class Rows>
 void gram(const Rows& rows, const double* h, double* out, int threads) {
@@ -221,68 +231,7 @@ void gram(const Rows& rows, const double* h, double* out, int threads) {
     if (h[i] != 0) rows.add_outer(i, h[i], sum);
     return 0.0;
   });
-}
-
-enum class Flaw : int { none, positions, index_range, unsorted, nonfinite };
-
-constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
-
-// The first row with each flaw.
-struct Found {
-  std::size_t row[5] = {kNowhere, kNowhere, kNowhere, kNowhere, kNowhere};
-};
-
-template <class Position, class Index, class Value>
-Flaw row_flaw(const CsrRows<Position, Index, Value>& rows, std::size_t i, bool finite) {
-  std::int64_t previous = -1;
-  bool sorted = true;
-  for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p) {
-    const std::int64_t j = rows.indices[p];
-    if (j < 0 || j >= static_cast<std::int64_t>(rows.n_features)) return Flaw::index_range;
-    if (finite && !std::isfinite(rows.values[p])) return Flaw::nonfinite;
-    sorted &= j > previous;
-    previous = j;
-  }
-  return sorted ? Flaw::none : Flaw::unsorted;
-}
-
-template <class Value>
-Flaw row_flaw(const DenseRows<Value>& rows, std::size_t i, bool finite) {
-  if (!finite) return Flaw::none;
-  for (std::size_t j = 0; j < rows.n_features; ++j)
-    if (!std::isfinite(rows.row(i)[j])) return Flaw::nonfinite;
-  return Flaw::none;
-}
-
-template <class Position, class Index, class Value>
-bool positions_hold(const CsrRows<Position, Index, Value>& rows, std::size_t stored) {
-  if (rows.indptr[0] < 0) return false;
-  for (std::size_t i = 0; i < rows.n_rows; ++i)
-    if (rows.indptr[i + 1] < rows.indptr[i]) return false;
-  return static_cast<std::size_t>(rows.indptr[rows.n_rows]) <= stored;
-}
-
-template <class Value>
-bool positions_hold(const DenseRows<Value>&, std::size_t) {
-  return true;
-}
-
-// The gravest flaw decides: what would crash a product comes before what would make it wrong.
-template <class Rows>
-std::tuple<int, std::size_t> first_flaw(const Rows& rows, std::size_t stored, bool finite, int threads) {
-  if (!positions_hold(rows, stored)) return {static_cast<int>(Flaw::positions), 0};
-  const Parts parts = cut(rows, 1, rows.n_rows);
-  std::vector<Found> found(parts.count);
-  parallel_for(parts.count, [&](std::size_t part) {
-    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
-      auto& row = found[part].row[static_cast<int>(row_flaw(rows, i, finite))];
-      row = std::min(row, i);
-    }
-  }, threads);
-  for (Flaw flaw : {Flaw::index_range, Flaw::nonfinite, Flaw::unsorted})
-    for (const Found& f : found)
-      if (f.row[static_cast<int>(flaw)] != kNowhere) return {static_cast<int>(flaw), f.row[static_cast<int>(flaw)]};
-  return {static_cast<int>(Flaw::none), 0};
+  if (!Rows::kInOrder) fold_upper(out, d, threads);
 }
 
 // rows[out_row] = the picked row, into arrays that Python has allocated.
@@ -389,11 +338,6 @@ void bind_rows(nb::module_& m) {
     nb::gil_scoped_release release;
     self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
   }, "out"_a.noconvert(), "threads"_a = 0)
-      .def("first_flaw",
-           [](const RowArrays& self, bool finite, int threads) {
-    nb::gil_scoped_release release;
-    return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), finite, threads); });
-  }, "finite"_a, "threads"_a = 0)
       .def("gather",
            [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr, std::optional<Writable> out_indices,
               Writable out_values, int threads) {

@@ -20,8 +20,10 @@ using Vector = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 // Positions are absolute: row i holds indices[indptr[i] … indptr[i+1]), also when the run is a slice of a larger one.
+// The indices of a row are distinct and in any order: vectorizers of text give them as the words come.
 template <class Position, class Index, class Value>
 struct CsrRows {
+  static constexpr bool kInOrder = false;
   const Position* indptr;
   const Index* indices;
   const Value* values;
@@ -71,8 +73,9 @@ struct CsrRows {
     for (std::size_t at = 0; at < n * sizeof(Value) && at < 512; at += 64) __builtin_prefetch(value + at);
   }
 
-  // Adds scale · x_i x_iᵀ to the lower triangle of a matrix; indices increase within a row. Four lines of the matrix at
-  // once: a processor cannot foresee the ends of short loops, and so there are fewer of them.
+  // Adds half of scale · x_i x_iᵀ to a matrix: of two mirror images the one whose line comes later in the row, and the
+  // diagonal. That is the lower triangle where indices increase. Four lines of the matrix at once: a processor cannot
+  // foresee the ends of short loops, and so there are fewer of them.
   void add_outer(std::size_t i, double scale, double* out) const {
     const Index* index = indices + indptr[i];
     const Value* value = values + indptr[i];
@@ -86,7 +89,7 @@ struct CsrRows {
     }
   }
 
-  // Lines p … p + 3 of the row's product with itself, up to the diagonal.
+  // Lines p … p + 3 of the row's product with itself, each up to the diagonal.
   void add_lines(const Index* index, const Value* value, std::size_t p, double scale, double* out) const {
     double *line[4], x[4];
     for (std::size_t k = 0; k < 4; ++k) {
@@ -118,6 +121,7 @@ struct CsrRows {
 
 template <class Value>
 struct DenseRows {
+  static constexpr bool kInOrder = true;
   const Value* values;
   std::size_t n_rows;
   std::size_t n_features;

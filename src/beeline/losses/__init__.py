@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Bends, Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.base import Bends, Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss, parameters_of
 from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.margin import (
@@ -138,7 +137,7 @@ LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
 
 def loss_settings(name: str) -> dict[str, Any]:
     """What the loss of that name can be set to, with the defaults."""
-    parameters = inspect.signature(LOSSES[name]).parameters.values()
+    parameters = parameters_of(LOSSES[name]).values()
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 

@@ -18,7 +18,9 @@ import inspect
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +29,7 @@ from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
 
-__all__ = ["Bends", "Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss"]
+__all__ = ["Bends", "Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss", "parameters_of"]
 
 Labels = Literal["binary", "real", "none", "classes", "sets", "vectors"]
 LossLink = Literal["none", "logistic", "softmax", "exp"]
@@ -40,6 +42,12 @@ _DOMAINS: dict[Labels, str] = {
     "sets": "−1 and +1 for every label of every row",
     "vectors": "rows of finite numbers",
 }
+
+
+@cache
+def parameters_of(kind: type[Loss]) -> Mapping[str, inspect.Parameter]:
+    """What a loss is made with. To read a signature takes as long as a pass over a thousand rows, so it is kept."""
+    return inspect.signature(kind).parameters
 
 
 class Loss(ABC):
@@ -93,7 +101,7 @@ class Loss(ABC):
     @property
     def settings(self) -> dict[str, Any]:
         """What it was made with, as plain JSON: enough to make it again."""
-        given = {key: vars(self)[key] for key in inspect.signature(type(self)).parameters if key in vars(self)}
+        given = {key: vars(self)[key] for key in parameters_of(type(self)) if key in vars(self)}
         plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in given.items()}
         return {key: value for key, value in plain.items() if isinstance(value, int | float | str | list)}
 

@@ -20,6 +20,7 @@ __all__ = ["ShuffledRows", "needs_memory"]
 # Rows that take less than this, all together, stay in the caches wherever they lie.
 _CACHED_BYTES = 4 << 20
 _MOST_FEATURES = 2**31  # that 32-bit indices can tell apart
+_SAMPLE = 1000  # values that tell whether float32 may do
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,9 @@ class ShuffledRows:
         arrays = RowArrays(block.values, block.indptr, block.indices, block.n_features)
         if not _CACHED_BYTES < block.nbytes <= available_memory() / 2 or block.n_features > _MOST_FEATURES:
             return cls(rows, order, arrays, copied=False, exact=True)
-        packed, exact, precise = _packed(block, arrays, order, np.float32)
+        exact = precise = False
+        if rough or _survives(block.values):  # a copy that is of no use would cost as much as a sweep
+            packed, exact, precise = _packed(block, arrays, order, np.float32)
         if not (exact or (rough and precise)):
             packed, exact, _ = _packed(block, arrays, order, np.float64)
         return cls(rows, order, packed, copied=True, exact=exact)
@@ -95,6 +98,13 @@ def needs_memory(data: Dataset) -> str | None:
     if not isinstance(data, ArrayDataset) and 12 * data.nnz + 64 * data.n_rows > available_memory():
         return f"needs the rows in memory, and {data!r} is too large"
     return None if data.n_rows < 2**32 else f"can take 4,294,967,295 rows, not {data.n_rows:,}"
+
+
+def _survives(values: AnyArray) -> bool:
+    """Whether the first values are the same in float32."""
+    some = values.ravel()[:_SAMPLE]
+    with np.errstate(over="ignore"):
+        return np.array_equal(some.astype(np.float32), some)
 
 
 def _packed(block: Block, arrays: RowArrays, order: Ints, kind: type) -> tuple[RowArrays, bool, bool]:

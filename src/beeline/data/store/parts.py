@@ -51,7 +51,7 @@ class PartWriter:
     def write(self, block: Block) -> None:
         """Take the rows of a block; nothing of it is kept when this returns."""
         for piece in block.pieces(_STRETCH):
-            self._write(piece)
+            self._write(piece.canonical())  # features increase in a store
 
     def _write(self, block: Block) -> None:
         ends = self.form.row_ends(block)

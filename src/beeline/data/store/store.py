@@ -211,7 +211,7 @@ class Store(Dataset):
             part = MappedPart(self.path / info.name, info, self.manifest.form)
             for chunk in range(len(info.chunks.rows)):
                 try:
-                    part.block(chunk, self.n_features).checked(finite=False)
+                    part.block(chunk, self.n_features).checked(finite=False, order="increasing")
                 except DataError as error:
                     raise CorruptStoreError(f"{part.path}, chunk {chunk}: {error}; convert the source again") from None
                 part.drop(chunk)
