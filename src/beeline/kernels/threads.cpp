@@ -134,18 +134,10 @@ class Pool {
 };
 
 // The pool is never destroyed: its threads sleep until the process ends. A forked child has none of its parent's
-// threads and possibly a locked mutex, so it starts a pool of its own.
-Pool* pool = nullptr;
-std::once_flag* pool_once = new std::once_flag;
-
-Pool& the_pool() {
-  std::call_once(*pool_once, [] {
-    pool = new Pool;
-    static const int registered = pthread_atfork(nullptr, nullptr, [] { pool_once = new std::once_flag; });
-    (void)registered;
-  });
-  return *pool;
-}
+// threads and possibly a locked mutex, so it starts with a pool of its own. All of this is settled when the library is
+// loaded: a fork in the middle of it would leave a child that waits forever.
+Pool* pool = new Pool;
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
 
 }  // namespace
 
@@ -166,7 +158,7 @@ void parallel_for(std::size_t n_tasks, const std::function<void(std::size_t)>& t
   if (helpers <= 0) {
     job.work();
   } else {
-    the_pool().run(job);
+    pool->run(job);
   }
   if (job.error) std::rethrow_exception(job.error);
 }
