@@ -27,6 +27,7 @@ NB_MODULE(_kernels, m) {
   beeline::survive_shutdown();
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
+  m.def("shared_jobs", &beeline::shared_jobs);
   beeline::bind_columns(m);
   beeline::bind_crammer_singer(m);
   beeline::bind_dual_cd(m);

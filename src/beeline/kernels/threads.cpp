@@ -29,6 +29,7 @@ int default_threads() {
 }
 
 std::atomic<int> chosen_threads{0};
+std::atomic<std::size_t> n_shared{0};
 
 constexpr int kLookOut = 50;  // microseconds
 
@@ -151,7 +152,10 @@ int num_threads() {
 
 void set_num_threads(int n) { chosen_threads.store(n); }
 
+std::size_t shared_jobs() { return n_shared.load(); }
+
 void parallel_for(std::size_t n_tasks, const std::function<void(std::size_t)>& task, int threads) {
+  if (n_tasks > 1 && threads != 1) n_shared.fetch_add(1, std::memory_order_relaxed);
   const std::size_t limit = threads > 0 ? threads : num_threads();
   const int helpers = static_cast<int>(std::min(limit, n_tasks)) - 1;
   Job job(n_tasks, task, std::max(helpers, 0));
