@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -74,3 +76,36 @@ def browser() -> str:
 def example_data() -> Path:
     """The folder with the real rows that are shipped."""
     return ROOT / "examples" / "data"
+
+
+def _bits(result: object) -> object:
+    return [_bits(part) for part in result] if isinstance(result, list | tuple) else np.asarray(result).tobytes()
+
+
+@pytest.fixture
+def same_bits():
+    """Check that what a function returns has the same bits for any number of threads, and give it.
+
+    Kernels cut their work by the shape of the data. Small data make one task, which no number of threads could change:
+    so at least one job must have had several, unless it is not kernels that share the work out.
+    """
+    from beeline.kernels import _kernels, num_threads, set_num_threads
+
+    def check(
+        compute: Callable[[], object], threads: tuple[int, ...] = (1, 2, 3, 8), *, by_kernels: bool = True
+    ) -> object:
+        before, results = num_threads(), []
+        try:
+            for number in threads:
+                set_num_threads(number)
+                shared = _kernels.shared_jobs()
+                results.append(compute())
+                assert _kernels.shared_jobs() > shared or not by_kernels, (
+                    "the data are too small for threads to share the work"
+                )
+                assert _bits(results[-1]) == _bits(results[0]), f"{number} threads give other bits than one"
+        finally:
+            set_num_threads(before)
+        return results[0]
+
+    return check

@@ -11,6 +11,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from outcomes import done_well, one_line
+from sklearn.datasets import dump_svmlight_file
 
 from beeline import LogisticRegression, Model
 from beeline import read as read_rows
@@ -238,9 +239,13 @@ def test_float32_is_taken_for_much_text_of_six_digits_and_can_be_declined(quickl
     np.testing.assert_allclose(models["auto"].decision_function(data), scores["auto"], rtol=1e-12)
 
 
-def test_the_same_model_for_any_number_of_threads(beeline, tmp_path, svm_rows):
+def test_the_same_model_for_any_number_of_threads(beeline, tmp_path):
+    # So many rows that threads share out the text, the products with it and the losses.
+    X = RNG.standard_normal((20_000, 6)).round(4)
+    y = np.where(X[:, 0] + 0.3 * RNG.standard_normal(20_000) > 0, 1, -1)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
     for n in (1, 3):
-        done_well(beeline("train", svm_rows[0], "-o", f"m{n}", "--threads", n, "--loss", "hinge"))
+        done_well(beeline("train", "rows.svm", "-o", f"m{n}", "--threads", n, "--loss", "hinge"))
     one, three = Model.load(tmp_path / "m1"), Model.load(tmp_path / "m3")
     np.testing.assert_array_equal(one.weights, three.weights)
 

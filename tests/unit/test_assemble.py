@@ -111,28 +111,6 @@ def test_missing_and_unknown_values_are_counted(table):
     assert assembler.unknown == unknown
 
 
-def test_the_same_bits_for_any_number_of_threads():
-    rng = np.random.default_rng(0)
-    batches = [
-        pa.record_batch({"a": rng.integers(0, 2, 30_000), "b": rng.normal(size=30_000), "c": rng.choice(WORDS, 30_000)})
-        for _ in range(2)
-    ]
-    columns = [
-        Column("a", "numeric", 0),
-        Column("b", "numeric", 1),
-        Column("c", "categories", 2, tuple(WORDS)),
-    ]
-    seen = []
-    for threads in (1, 2, 4):
-        builder = RowsBuilder(RowAssembler(columns, "float64", threads=threads), is_sparse=True)
-        builder.add(Piece(batches, "", 1))
-        seen.append(builder.finish())
-    for other in seen[1:]:
-        np.testing.assert_array_equal(seen[0].indptr, other.indptr)
-        np.testing.assert_array_equal(seen[0].indices, other.indices)
-        np.testing.assert_array_equal(seen[0].values, other.values)
-
-
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize(
     ("values", "dtype", "row", "message"),

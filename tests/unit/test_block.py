@@ -76,23 +76,6 @@ def test_curved_products_agree_with_numpy(layout, value, position, index, matrix
     np.testing.assert_allclose(first[0], X.T @ (h[:, 0] * z[:, 0]), rtol=1e-11, atol=1e-11)
 
 
-def test_matrix_products_have_the_same_bits_for_any_threads():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 90)) * (rng.random((3000, 90)) < 0.3)
-    h, v = rng.random((3000, 11)), rng.normal(size=(90, 11))
-    sparse = [make_block(X, layout, np.float32, np.int64, np.int32) for layout in ("sparse", "unsorted")]
-    for block in (Block(X, 90), *sparse):
-        found = {
-            (
-                block.transposed(h, threads=t).tobytes(),
-                block.curved_products(h, v, v[0], threads=t).tobytes(),
-                block.gram(h[:, 0].copy(), threads=t).tobytes(),
-            )
-            for t in (1, 2, 4)
-        }
-        assert len(found) == 1
-
-
 @pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
 @given(matrices(), st.data())
 def test_row_ranges_and_gathered_rows(layout, value, position, index, matrix, data):

@@ -116,8 +116,10 @@ class TestInput:
         assert len(model.results_) >= 1
 
     def test_same_seed_same_bits_from_several_threads(self, estimator):
-        expected, found = fitted(estimator, random_state=3).coef_, []
-        work = [threading.Thread(target=lambda: found.append(fitted(estimator, random_state=3))) for _ in range(4)]
+        rows, y = np.tile(X, (100, 1)) + 0.1 * RNG.standard_normal((12_000, 5)), np.tile(labels_for(estimator), 100)
+        model = clone(estimator).set_params(random_state=3, tol=1e-2)
+        expected, found = clone(model).fit(rows, y).coef_, []
+        work = [threading.Thread(target=lambda: found.append(clone(model).fit(rows, y))) for _ in range(4)]
         for thread in work:
             thread.start()
         for thread in work:

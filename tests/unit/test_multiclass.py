@@ -11,7 +11,6 @@ import scipy.sparse
 from beeline import LinearModel, LogisticRegression, Model, convert
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ParameterError
-from beeline.kernels import num_threads, set_num_threads
 from beeline.losses import Hinge, Logistic, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
@@ -85,7 +84,7 @@ class TestSoftmax:
         for other in others:
             np.testing.assert_array_equal(first, other)
 
-    def test_layouts_and_threads(self, tmp_path):
+    def test_layouts(self, tmp_path):
         store = convert(scipy.sparse.csr_array(X), tmp_path / "rows.store")
         dense = LogisticRegression(tol=1e-10).fit(X, Y)
         sparse = LogisticRegression(tol=1e-10).fit(scipy.sparse.csr_array(X), Y)
@@ -93,14 +92,6 @@ class TestSoftmax:
         for other in (sparse, stored):
             np.testing.assert_allclose(dense.coef_, other.coef_, atol=1e-6)
             np.testing.assert_allclose(dense.intercept_, other.intercept_, atol=1e-6)
-        before, found = num_threads(), set()
-        try:
-            for threads in (1, 2, 4):
-                set_num_threads(threads)
-                found.add(LogisticRegression().fit(X, Y).coef_.tobytes())
-        finally:
-            set_num_threads(before)
-        assert len(found) == 1
 
     def test_rare_features_give_the_same(self):
         """Many features that occur in few rows are multiplied feature by feature."""

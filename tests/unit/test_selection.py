@@ -21,11 +21,9 @@ from beeline import (
     LogisticRegression,
     Model,
     convert,
-    num_threads,
     open_store,
     read,
     select_C,
-    set_num_threads,
 )
 from beeline.exceptions import LabelError, ParameterError, SourceError
 from beeline.losses import ScalarLoss
@@ -282,20 +280,6 @@ def test_dense_sparse_and_store_are_the_same(cancer, tmp_path):
         for other in (sparse, store):
             assert other.best_C == dense.best_C
             assert_allclose([p.score for p in other.curve], [p.score for p in dense.curve], rtol=1e-6, atol=0.009)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "softmax"])
-def test_the_number_of_threads_does_not_show(iris, loss):
-    before, curves = num_threads(), []
-    try:
-        for threads in (1, 2, 4):
-            set_num_threads(threads)
-            curves.append(select_C(iris[0], loss, iris[1], metric="accuracy", C_max=1.0))
-    finally:
-        set_num_threads(before)
-    for other in curves[1:]:
-        assert [(p.C, p.fold_scores) for p in other.curve] == [(p.C, p.fold_scores) for p in curves[0].curve]
-        assert_array_equal(other.start.weights, curves[0].start.weights)
 
 
 def test_smooth_losses_go_in_lockstep_and_agree_with_side_by_side(cancer):

@@ -19,7 +19,6 @@ from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, NoProgress
 from beeline.data.tables import TableReader
 from beeline.exceptions import DataError, FormatError, ParameterError
-from beeline.kernels import num_threads, set_num_threads
 
 numbers = st.floats(-1e9, 1e9).map(lambda x: round(x, 4))
 words = st.sampled_from(["a", "b c", "NA ", "ä", 'say "hi"', "x,y", "two\nlines"])
@@ -125,7 +124,8 @@ def test_a_recipe_makes_the_same_rows_again(tmp_path, table, scale):
         np.testing.assert_array_equal(data.weights, learned.weights)
 
 
-def test_the_same_bits_for_any_number_of_threads(tmp_path):
+def test_the_same_bits_for_any_number_of_threads(same_bits, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_text, "_LARGEST_PIECE", 1 << 16)  # so that threads have pieces of text to share out
     rng = np.random.default_rng(5)
     n = 40_000
     table = pa.table(
@@ -136,21 +136,27 @@ def test_the_same_bits_for_any_number_of_threads(tmp_path):
             "d": pa.array(rng.normal(size=n), mask=rng.random(n) < 0.1),
         }
     )
-    before = num_threads()
-    seen = []
-    try:
-        for threads in (1, 2, 4):
-            set_num_threads(threads)
-            for path in write(table, tmp_path, 5000):
-                options = ReadOptions(missing="mean", scale="standard", dtype="float32")
-                data = TableReader(find_files(path), options).read()
-                seen.append((path.name, data.block.to_dense(), data.recipe))
-    finally:
-        set_num_threads(before)
-    for name, rows, recipe in seen[4:]:
-        first = next(entry for entry in seen[:4] if entry[0] == name)
-        np.testing.assert_array_equal(rows, first[1])
-        assert recipe == first[2]
+    for path in write(table, tmp_path, 5000):
+
+        def read(path=path):
+            data = TableReader(find_files(path), ReadOptions(missing="mean", scale="standard", dtype="float32")).read()
+            return data.block.to_dense(), str(data.recipe.to_json())
+
+        same_bits(read)
+
+
+def test_little_memory_is_shared_out_without_a_trace(same_bits, tmp_path):
+    """Where memory limits what is held at one time, more threads must not mean smaller pieces of text."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(40_000, 3)) * 10.0 ** rng.uniform(-5, 5, size=(40_000, 1))
+    path = write(pa.table(dict(zip("abc", values.T, strict=True))), tmp_path, 5000)[0]
+
+    def streamed_rows():
+        reader = TableReader(find_files(path), ReadOptions(scale="standard"))
+        reader.prepare(2 << 20)
+        return [block.to_dense() for block in reader.blocks(2 << 20)], str(reader.recipe.to_json())
+
+    assert len(same_bits(streamed_rows, by_kernels=False)[0]) > 8  # one for each piece of text
 
 
 def test_types_that_tables_hold(tmp_path):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
+from beeline._thread_pool import DaemonThreadPool
 from beeline.data.reader import BadLines, Progress
 from beeline.data.roles import flag
 from beeline.exceptions import DataError
@@ -121,7 +122,7 @@ def sliced(batch: Any, rows: int) -> Iterator[Any]:  # noqa: ANN401
 
 def ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
     """The same items, each one made by a thread while its predecessor is used."""
-    with ThreadPoolExecutor(1, thread_name_prefix="beeline-read") as thread:
+    with DaemonThreadPool(1) as thread:
         end = object()
         following = thread.submit(next, items, end)
         try:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.labels import LabelSets
 from beeline.exceptions import DataError

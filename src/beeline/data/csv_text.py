@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
 from io import BytesIO
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from beeline._thread_pool import DaemonThreadPool
 from beeline.data.batches import Kind, Piece, TableSource, ahead
 from beeline.data.csv_header import Header, read_header
 from beeline.data.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece, as_stream
@@ -36,6 +37,7 @@ __all__ = ["CsvSource"]
 
 HEAD = 1 << 20
 _SMALLEST_PIECE, _LARGEST_PIECE = 1 << 12, 4 << 20
+_MOST_PIECES = 18  # that are held at one time: in the hands of 16 threads, ahead of them, and in use
 # A quoted field longer than this is taken as a quote that somebody forgot to close.
 _LONGEST_RECORD = 64 << 20
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -68,12 +70,13 @@ class CsvSource(TableSource):
             # The parser then finds the line of what is no number.
             if kind == "numeric" and not _is_plain(self.types[name]):
                 self.types[name] = pa.float64()
-        threads = num_threads()
         # Of each piece in work the text, its columns and the rows made of them are held: about twelve times the text.
-        size = min(max(memory // (12 * (threads + 2)), _SMALLEST_PIECE), _LARGEST_PIECE)
+        # The number of threads has no part in where the text is cut: means are learned piece by piece.
+        size = min(max(memory // (12 * _MOST_PIECES), _SMALLEST_PIECE), _LARGEST_PIECE)
+        most = max(1, min(num_threads() + 1, memory // (12 * size) - 1))
         file, row = None, 1
-        with closing(ahead(self._walk_text(size, progress))) as pieces, ThreadPoolExecutor(threads) as pool:
-            work = self._parsing(pool, pieces, wanted, threads + 1)
+        with closing(ahead(self._walk_text(size, progress))) as pieces, DaemonThreadPool(num_threads()) as pool:
+            work = self._parsing(pool, pieces, wanted, most)
             for source, share, parsed in work:
                 row = row if source is file else 1
                 file = source
@@ -87,7 +90,7 @@ class CsvSource(TableSource):
 
     def _parsing(
         self,
-        pool: ThreadPoolExecutor,
+        pool: DaemonThreadPool,
         pieces: Iterator[tuple[SourceFile, Header, TextPiece]],
         wanted: dict[str, Kind],
         most: int,

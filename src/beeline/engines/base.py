@@ -6,11 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
+from beeline._lazy import computed_once
 from beeline._types import Floats
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset, Dataset
@@ -97,12 +97,12 @@ class Shard:
         u *= np.column_stack(h)
         return self.transposed(u)
 
-    @cached_property
+    @computed_once
     def longest_row(self) -> float:
         """max ‖x_i‖; one pass."""
         return math.sqrt(float(self.block.squared_norms().max(initial=0.0)))
 
-    @cached_property
+    @computed_once
     def _flipped(self) -> Block | None:
         """The transposed matrix, where a product feature by feature is worth the copy.
 

@@ -191,14 +191,12 @@ Instructions found_instructions() {
 #endif
 }
 
+const Instructions found = found_instructions();  // when the library is loaded: no fork can come in between
 std::atomic<Instructions> most_instructions{Instructions::avx512};
 
 }  // namespace
 
-Instructions instructions() {
-  static const Instructions found = found_instructions();
-  return std::min(found, most_instructions.load(std::memory_order_relaxed));
-}
+Instructions instructions() { return std::min(found, most_instructions.load(std::memory_order_relaxed)); }
 
 void limit_instructions(Instructions most) { most_instructions = most; }
 

@@ -20,12 +20,15 @@ void bind_records(nb::module_& m);
 void bind_libsvm(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
+void survive_shutdown();
 }  // namespace beeline
 
 NB_MODULE(_kernels, m) {
   using namespace nb::literals;
+  beeline::survive_shutdown();
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
+  m.def("shared_jobs", &beeline::shared_jobs);
   beeline::bind_checks(m);
   beeline::bind_columns(m);
   beeline::bind_crammer_singer(m);

@@ -15,11 +15,11 @@ namespace beeline {
 namespace {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
+const std::size_t kSmallPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 
 // To whole pages, and at least one: an empty array has an address too.
 std::size_t rounded(std::size_t bytes) {
-  static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t unit = bytes < 2 * kLargePage ? page : kLargePage;
+  const std::size_t unit = bytes < 2 * kLargePage ? kSmallPage : kLargePage;
   return (bytes / unit + (bytes % unit != 0 || bytes == 0)) * unit;
 }
 

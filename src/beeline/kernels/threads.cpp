@@ -29,6 +29,7 @@ int default_threads() {
 }
 
 std::atomic<int> chosen_threads{0};
+std::atomic<std::size_t> n_shared{0};
 
 constexpr int kLookOut = 50;  // microseconds
 
@@ -134,18 +135,10 @@ class Pool {
 };
 
 // The pool is never destroyed: its threads sleep until the process ends. A forked child has none of its parent's
-// threads and possibly a locked mutex, so it starts a pool of its own.
-Pool* pool = nullptr;
-std::once_flag* pool_once = new std::once_flag;
-
-Pool& the_pool() {
-  std::call_once(*pool_once, [] {
-    pool = new Pool;
-    static const int registered = pthread_atfork(nullptr, nullptr, [] { pool_once = new std::once_flag; });
-    (void)registered;
-  });
-  return *pool;
-}
+// threads and possibly a locked mutex, so it starts with a pool of its own. All of this is settled when the library is
+// loaded: a fork in the middle of it would leave a child that waits forever.
+Pool* pool = new Pool;
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
 
 }  // namespace
 
@@ -159,14 +152,17 @@ int num_threads() {
 
 void set_num_threads(int n) { chosen_threads.store(n); }
 
+std::size_t shared_jobs() { return n_shared.load(); }
+
 void parallel_for(std::size_t n_tasks, const std::function<void(std::size_t)>& task, int threads) {
+  if (n_tasks > 1 && threads != 1) n_shared.fetch_add(1, std::memory_order_relaxed);
   const std::size_t limit = threads > 0 ? threads : num_threads();
   const int helpers = static_cast<int>(std::min(limit, n_tasks)) - 1;
   Job job(n_tasks, task, std::max(helpers, 0));
   if (helpers <= 0) {
     job.work();
   } else {
-    the_pool().run(job);
+    pool->run(job);
   }
   if (job.error) std::rethrow_exception(job.error);
 }

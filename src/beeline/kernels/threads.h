@@ -14,6 +14,9 @@ namespace beeline {
 int num_threads();
 void set_num_threads(int n);
 
+// How many jobs had several tasks so far: a test that compares numbers of threads must see some.
+std::size_t shared_jobs();
+
 // Calls task(0) … task(n_tasks - 1), each once, on up to `threads` threads (0: num_threads()). The caller works
 // too, so calls may nest and may come from several Python threads at once. The first exception is rethrown here
 // after the tasks under way have ended. Must be called without the GIL.

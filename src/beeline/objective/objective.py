@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.engines import Shard
 from beeline.exceptions import ParameterError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
+from beeline._forks import ForkSafeLock
 from beeline.plotting import COLOURS, load_matplotlib
 from beeline.report.markup import printable, text
 
@@ -22,7 +22,7 @@ __all__ = ["Sizes", "figure_element"]
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "beeline"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _PLACES = {"d", "x", "y", "width", "height", "transform"}  # a hundredth of a point is finer than any screen
-_settings_lock = threading.Lock()
+_settings_lock = ForkSafeLock()
 
 
 class Sizes(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import ParameterError
 

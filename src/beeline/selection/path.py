@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError
 from beeline.links import Link

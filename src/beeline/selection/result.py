@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline.exceptions import ParameterError
 from beeline.solvers.training import Trained
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from beeline._forks import import_late
 from beeline._types import Floats, Ints
 from beeline.objective import Penalty
 from beeline.solvers.bundle_models import Minimum, Model
@@ -156,8 +157,7 @@ def _done(status: Any) -> None:  # noqa: ANN401
 
 def _empty_programme(n_intercepts: int) -> Any:  # noqa: ANN401 — HiGHS's own type is loaded late
     """min ξ over ξ ≥ 0 and free intercepts."""
-    import highspy
-
+    highspy = import_late("highspy")
     programme = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}
     options |= {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}

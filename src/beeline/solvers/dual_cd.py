@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 
 import numpy as np
 
+from beeline._forks import ForkSafeLock
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.kernels import DualSweeps, blend, dot
@@ -55,7 +55,7 @@ class DualCD(SeededSolver):
 
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
         super().__init__(tol, max_passes, seed)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._shuffled: tuple[Dataset, ShuffledRows] | None = None
 
     def refusal(self, objective: Objective) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from beeline._lazy import cached_property
 
 import numpy as np
 from numpy.typing import NDArray

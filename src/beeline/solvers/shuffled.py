@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset, Dataset

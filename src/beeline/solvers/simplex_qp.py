@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from beeline._forks import import_late
 from beeline._types import Floats, Ints
 from beeline.kernels import dot
 
@@ -99,8 +100,7 @@ def _part(rows: Floats | None, support: Ints) -> Floats:
 
 def _solve(H: Floats, slopes: Floats, alpha: Floats, rows: Floats) -> tuple[Floats, Floats] | None:
     """(the best step from α, multipliers of the rows), or None where DAQP finds none."""
-    import daqp
-
+    daqp = import_late("daqp")
     p, equal = len(alpha), 1 + len(rows)
     pull = slopes - dot(slopes, alpha)
     strongest = float(np.abs(pull).max())

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 
+from beeline._thread_pool import DaemonThreadPool
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
@@ -322,7 +323,7 @@ class _Side:
         """The results, in the order of the objectives."""
         if len(objectives) == 1:
             return [solvers[0].run(objectives[0], starts[0], self.callback)]
-        with ThreadPoolExecutor(min(num_threads(), len(objectives))) as pool:
+        with DaemonThreadPool(min(num_threads(), len(objectives))) as pool:
             futures = [pool.submit(self._run, *three) for three in zip(solvers, objectives, starts, strict=True)]
             self._wait(futures)
         return [future.result() for future in futures]

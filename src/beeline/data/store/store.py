@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from beeline._forks import ForkSafeLock
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, Labels, row_numbers
 from beeline.data.dataset import Dataset
@@ -71,7 +71,7 @@ class Store(Dataset):
         self._byte_ends: Ints = np.cumsum(np.concatenate([c.nbytes for c in chunks]) + 4 * self._chunk_rows)
         self._verified = np.zeros(len(self._row_ends), np.bool_)
         self._mapped: OrderedDict[int, MappedPart] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._check_sizes()
 
     def __repr__(self) -> str:

@@ -1,0 +1,48 @@
+// The end of the process while daemon threads are at work.
+//
+// Once the interpreter shuts down, Python ends every other thread that asks for the GIL, by pthread_exit. That unwinds
+// the stack as an exception would, and ends in std::terminate where it meets a function that promises not to throw: the
+// destructor that takes the GIL back after a kernel, after a call of NumPy or of HiGHS. The process then aborts, though
+// nothing is wrong. Python 3.14 lets such threads sleep until the process is gone; so do we, for earlier ones.
+#include <cxxabi.h>
+#include <nanobind/nanobind.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+
+namespace beeline {
+namespace {
+
+std::terminate_handler former = nullptr;
+
+bool is_shutting_down() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
+// The thread that shuts down is the main one, and what ends that, or an exception in any thread, is a fault.
+bool is_ended_by_python() {
+  return is_shutting_down() && !abi::__cxa_current_exception_type() && ::syscall(SYS_gettid) != ::getpid();
+}
+
+[[noreturn]] void terminate() {
+  if (is_ended_by_python())
+    for (;;) ::pause();
+  if (former) former();
+  std::abort();
+}
+
+}  // namespace
+
+void survive_shutdown() {
+  former = std::set_terminate(terminate);
+  // What such a thread works with stays alive with its stack: nothing that the user need be told.
+  nanobind::set_leak_warnings(false);
+}
+
+}  // namespace beeline
