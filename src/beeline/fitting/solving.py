@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
+from beeline.exceptions import ConvergenceWarning
 from beeline.fitting.settings import Settings
+from beeline.losses import LOSSES
 from beeline.solvers.base import Callback, Result, Status, TracePoint
 from beeline.solvers.dual_cd import DualCD
 from beeline.solvers.training import Task, Trained, train
@@ -14,6 +17,7 @@ __all__ = ["solve"]
 _SMALL = 10_000  # stored entries, on which a pass takes microseconds
 _EXACT = 1e-14
 _MOST_PASSES = 1000
+_FAR = 1e-3  # from the optimum, and no rounding any more
 
 
 def solve(task: Task, settings: Settings, callback: Callback | None, start: Trained | None) -> Trained:
@@ -32,10 +36,36 @@ def solve(task: Task, settings: Settings, callback: Callback | None, start: Trai
         callback=callback,
         start=start,
     )
+    _warn_of_stall(task, settings, trained)
     converged = all(result.status is Status.CONVERGED for result in trained.results)
-    if not converged or task.data.nnz > _SMALL or settings.tol <= _EXACT:
+    if converged and task.data.nnz <= _SMALL and settings.tol > _EXACT:
+        trained = _polished(task, settings, trained)
+    return _centred(task, trained)
+
+
+def _warn_of_stall(task: Task, settings: Settings, trained: Trained) -> None:
+    """Say so when rounding ended the training far from the optimum; of a loss of one's own, `train` has said it."""
+    worst = max(trained.results, key=lambda result: (result.status is Status.STALLED, result.gap))
+    if (
+        worst.status is Status.STALLED
+        and not worst.gap <= max(settings.tol, _FAR)
+        and type(task.loss) in LOSSES.values()
+    ):
+        advice = "scale the features, or regularize more"
+        warnings.warn(f"{worst.solver} {worst.sentence}; {advice}", ConvergenceWarning, stacklevel=4)
+
+
+def _centred(task: Task, trained: Trained) -> Trained:
+    """Weights of the classes that add up to zero, where only their differences matter.
+
+    Those of the optimum do: taking the mean away changes no loss and makes Ω smaller. What is taken away is rounding,
+    or what an earlier model left there.
+    """
+    joint = task.joint_loss
+    if joint is None or not joint.shift_free or trained.weights.shape[1] < 3 or not task.regularizer.smooth:
         return trained
-    return _polished(task, settings, trained)
+    weights = trained.weights - trained.weights.mean(axis=1, keepdims=True)
+    return replace(trained, weights=weights, intercepts=trained.intercepts - trained.intercepts.mean())
 
 
 def _polished(task: Task, settings: Settings, trained: Trained) -> Trained:
