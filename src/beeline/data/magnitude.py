@@ -28,12 +28,18 @@ def refuse_large_values(data: Dataset) -> None:
         if large.any():
             k = int(np.argmax(large))
             row, feature = (int(place[k]) for place in entries.coords)
-            name = f"{data.feature_names[feature]!r}" if data.feature_names is not None else str(feature)
             raise DataError(
-                f"row {start + row} has the value {entries.data[k]:g} for feature {name}, so large that products "
-                "overflow; scale the features"
+                f"row {start + row} has the value {entries.data[k]:g} for feature {_name(data, feature)}, so large "
+                "that products overflow; scale the features"
             )
         start += block.n_rows
+
+
+def _name(data: Dataset, feature: int) -> str:
+    """A feature's name, or its number as its source counts."""
+    if data.feature_names is not None:
+        return repr(data.feature_names[feature])
+    return str(feature + (data.recipe.index_base if data.recipe is not None else 0))
 
 
 def refuse_large_targets(targets: Floats) -> None:
