@@ -52,7 +52,7 @@ def _warn_of_stall(task: Task, settings: Settings, trained: Trained) -> None:
         and type(task.loss) in LOSSES.values()
     ):
         advice = "scale the features, or regularize more"
-        warnings.warn(f"{worst.solver} {worst.sentence}; {advice}", ConvergenceWarning, stacklevel=4)
+        warnings.warn(f"{worst.solver} {worst.sentence}; {advice}", ConvergenceWarning, stacklevel=5)
 
 
 def _centred(task: Task, trained: Trained) -> Trained:
