@@ -248,6 +248,8 @@ class TweedieRegressor(GeneralizedLinearRegressor, sklearn.linear_model.TweedieR
     def translated(self, total=1.0, targets=1):
         if self.power == 0 and self.link != "log":
             return beeline.ElasticNet(l1_ratio=0.0, **self.shared())
+        if self.link == "identity":
+            raise NotImplementedError("beeline's rates have a logarithmic link")
         return beeline.TweedieRegressor(power=self.power, **self.shared())
 
 
