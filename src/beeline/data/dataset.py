@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, Labels
 
@@ -62,6 +64,11 @@ class Dataset(ABC):
     @abstractmethod
     def queries(self) -> Ints | None:
         """One query id a row, or None."""
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest stored value; None where they are not known without a pass over the disk."""
+        return None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -122,6 +129,16 @@ class ArrayDataset(Dataset):
     def queries(self) -> Ints | None:
         """One query id a row, or None."""
         return self.block.queries
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest stored value."""
+        values = self.block.values
+        return (
+            (float(np.fmin.reduce(values, axis=None)), float(np.fmax.reduce(values, axis=None)))
+            if values.size
+            else None
+        )
 
     def give_labels(self) -> Labels | None:
         """The labels, which the data set then has no more: where they are needed once, they need not be kept."""

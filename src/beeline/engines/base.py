@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from beeline._lazy import computed_once
+from beeline._lazy import cached_property, computed_once
 from beeline._types import Floats
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset, Dataset
@@ -97,7 +97,7 @@ class Shard:
         u *= np.column_stack(h)
         return self.transposed(u)
 
-    @computed_once
+    @cached_property
     def longest_row(self) -> float:
         """max ‖x_i‖; one pass."""
         return math.sqrt(float(self.block.squared_norms().max(initial=0.0)))

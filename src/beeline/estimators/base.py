@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from beeline.data.frames import is_frame
 from beeline.data.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
+from beeline.losses.settings import a_number
 from beeline.metrics import accuracy, r2
 from beeline.model import Model, Report
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
@@ -104,9 +106,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             The rows.
         y : array-like, default=None
             A label a row. May be left out for a data set that has its labels inside.
-        sample_weight : array-like, default=None
-            A weight a row: a weight of 2 means the same as having the row twice. May be left out for a data set that
-            has its weights inside.
+        sample_weight : array-like or float, default=None
+            A weight a row, or one for all: a weight of 2 means the same as having the row twice. May be left out for a
+            data set that has its weights inside.
         groups : array-like, default=None
             A group a row, for a search: rows of a group stay in one fold. None: the queries of a data set.
 
@@ -294,6 +296,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _weights(sample_weight: Any, n_rows: int) -> Floats | None:  # noqa: ANN401
         if sample_weight is None:
             return None
+        if isinstance(sample_weight, Real):  # one weight for every row, as in scikit-learn
+            sample_weight = np.full(n_rows, sample_weight)
         weights: Floats = check_array(
             sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
         )
@@ -366,7 +370,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
 def mixture(l1_ratio: float) -> Regularizer:
     """L2, L1 or the elastic net between them."""
-    if l1_ratio in (0, 1):
+    if a_number("l1_ratio", l1_ratio) in (0, 1):
         return L1() if l1_ratio else L2()
     return ElasticNet(l1_ratio)
 

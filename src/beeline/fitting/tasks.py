@@ -9,6 +9,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats
 from beeline.data.dataset import Dataset
 from beeline.data.labels import LabelSets
+from beeline.data.magnitude import refuse_large_targets, refuse_large_values
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.labels import Classes, class_weights, find_classes, find_sets
 from beeline.fitting.settings import Settings
@@ -31,6 +32,7 @@ def make_task(
     """
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
     labels = _labels(data, settings.the_loss) if y is None else y
+    refuse_large_values(data)
     return _task(data, labels, _weights(data, sample_weight), settings, texts)
 
 
@@ -82,7 +84,9 @@ def _task(
             return Task(data, sets.numbers, None, loss, regularizer, **common), sets
         if texts is not None and loss.labels != "none":
             raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
-        return Task(data, np.asarray(y, np.float64), None, loss, regularizer, **common), None
+        targets = np.asarray(y, np.float64)
+        refuse_large_targets(targets)
+        return Task(data, targets, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
     each = class_weights(classes, settings.class_weight, weights)

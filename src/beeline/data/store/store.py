@@ -99,6 +99,12 @@ class Store(Dataset):
         return statistics
 
     @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest stored value, as the manifest has them."""
+        found: dict[str, Any] | None = self.manifest.statistics["values"]
+        return None if found is None else (float(found["min"]), float(found["max"]))
+
+    @property
     def labels(self) -> Labels | None:
         """One label (or label set) a row, gathered by walking the store."""
         if self.manifest.form.labels == "sets":
