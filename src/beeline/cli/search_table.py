@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from beeline.selection import PathPoint
-    from beeline.selection.path import OnPoint
+    from beeline.selection.selecting import OnPoint
     from beeline.selection.result import Rule
     from beeline.selection.scoring import Metric
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from beeline.selection.path import Selecting, select
+from beeline.selection.path import select
 from beeline.selection.result import End, PathPoint, Selection
+from beeline.selection.selecting import Selecting
 
 __all__ = ["End", "PathPoint", "Selecting", "Selection", "select"]

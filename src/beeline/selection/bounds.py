@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from beeline.objective import Objective
+from beeline.kernels import dot
+from beeline.objective import Objective, Point
 from beeline.solvers.planes import balances
 
-__all__ = ["highest_C", "lowest_C", "null_C"]
+__all__ = ["first_C", "highest_C", "lowest_C", "null_C"]
+
+_SOMETHING = 0.01  # of the loss without a model, that a step along its gradient would take at first
+_WIDTH = 0.1  # of what the labels' scale is, over which kinks are rounded off to have one gradient
 
 # |dl/dz| of a loss whose slope at zero weights is not its steepest; (21) goes by the steepest.
 _STEEPEST = {"logistic": 1.0, "soft_hinge": 1.0}
 # A path goes up to here (W6), or to so many times its first C where the features' scale asks for more.
 _HIGHEST, _WIDEST = 2.0**10, 2.0**20
+
+
+def first_C(objective: Objective) -> float:  # noqa: N802
+    """The C at which a model begins to have something to say.
+
+    With L1, where the first weight leaves zero: l1/max|v_j| for v, the gradient of the loss without a model. Else
+    w_C ≈ −C·v/l2 for small C, and the loss falls by C·‖v‖²/l2: here by a hundredth of what it is. Unlike (21), that
+    neither depends on the offset of the labels nor on the longest row, and scaled features or labels scale it exactly.
+    The costs of `objective` have C = 1, and its strength is 1.
+    """
+    o, omega = objective, objective.regularizer
+    point = _null_point(o)
+    if omega.l1:
+        bound = omega.l1 / point.pull if point.pull > 0 else 1.0
+    else:
+        v = point.loss_gradient[: o.n_regularized]
+        size = max(o.null.value, 1e-6 * o.null.size)
+        square = dot(v, v)
+        bound = _SOMETHING * size * omega.l2 / square if square > 0 and size > 0 else 1.0
+    return min(max(bound, 2.0**-200), 2.0**200)
+
+
+def _null_point(objective: Objective) -> Point:
+    """The model without weights; kinks, where a loss has many slopes, are rounded off."""
+    loss = objective.loss
+    if not loss.has_curvature and loss.has_rounded:
+        objective = replace(objective, loss=loss.rounded(_WIDTH * loss.natural_width(objective.labels)))
+    return objective.at_null()
 
 
 def lowest_C(objective: Objective) -> float:  # noqa: N802

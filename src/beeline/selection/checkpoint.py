@@ -7,6 +7,7 @@ the task and the folds, which a search must share to go on from it.
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,12 +19,13 @@ from beeline._types import Floats
 from beeline.data.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
 from beeline.exceptions import ParameterError, SourceError
 from beeline.selection.folds import Fold
-from beeline.selection.result import PathPoint
+from beeline.selection.result import PathPoint, finite
 from beeline.solvers.training import Task
 
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
 FORMAT, VERSION = "beeline-path", 2
+_NUMBERS = ("stop_ratio", "loss", "training_loss")  # of a point, that may be none
 _SAMPLE = 1000  # rows, from the first to the last, that tell one data set from another
 
 
@@ -34,7 +36,9 @@ class Checkpoint:
     Attributes
     ----------
     curve
-        What was found so far.
+        What was found so far, in the order in which it was.
+    nulls
+        The scores without a model, for each ε that was begun.
     thetas
         A θ for each problem, at the last C.
     best
@@ -44,6 +48,7 @@ class Checkpoint:
     """
 
     curve: list[PathPoint]
+    nulls: list[PathPoint]
     thetas: list[Floats]
     best: tuple[Floats, Floats]
     stop_tol: float
@@ -77,8 +82,8 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
 
 def save_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, mark: dict[str, Any]) -> None:
     """Write where the search is."""
-    curve = [_to_json(point) for point in checkpoint.curve]
-    record = {"fingerprint": mark, "stop_tol": checkpoint.stop_tol, "curve": curve}
+    curve, nulls = ([_to_json(point) for point in points] for points in (checkpoint.curve, checkpoint.nulls))
+    record = {"fingerprint": mark, "stop_tol": checkpoint.stop_tol, "curve": curve, "nulls": nulls}
     description = json.dumps(record, ensure_ascii=False, allow_nan=False)
     tensors: Tensors = {f"theta.{k:06d}": theta for k, theta in enumerate(checkpoint.thetas)}
     tensors |= {"best.weights": checkpoint.best[0], "best.intercepts": checkpoint.best[1]}
@@ -107,7 +112,8 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
     _check_mark(path, record["fingerprint"], mark)
     thetas = [tensors[name] for name in sorted(tensors) if name.startswith("theta.")]
     best = tensors["best.weights"], tensors["best.intercepts"]
-    return Checkpoint([_from_json(point) for point in record["curve"]], thetas, best, record["stop_tol"])
+    curve, nulls = ([_from_json(point) for point in record[name]] for name in ("curve", "nulls"))
+    return Checkpoint(curve, nulls, thetas, best, record["stop_tol"])
 
 
 def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
@@ -119,17 +125,17 @@ def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict
 
 
 def _to_json(point: PathPoint) -> dict[str, Any]:
-    """NaN, which JSON does not know, is null."""
+    """NaN and infinity, which JSON does not know, are null."""
     record = asdict(point)
-    record["stop_ratio"] = None if np.isnan(point.stop_ratio) else point.stop_ratio
-    record["loss"] = None if np.isnan(point.loss) else point.loss
-    record["fold_scores"] = [None if np.isnan(score) else score for score in point.fold_scores]
-    return record
+    record |= {name: finite(record[name]) for name in _NUMBERS}
+    return record | {"fold_scores": [finite(score) for score in point.fold_scores]}
 
 
 def _from_json(record: dict[str, Any]) -> PathPoint:
-    values = dict(record)
-    values["stop_ratio"] = np.nan if values["stop_ratio"] is None else values["stop_ratio"]
-    values["loss"] = np.nan if values["loss"] is None else values["loss"]
-    values["fold_scores"] = tuple(np.nan if score is None else score for score in values["fold_scores"])
-    return PathPoint(**(values | {"fold_weights": tuple(values["fold_weights"])}))
+    values = record | {name: _number(record[name]) for name in _NUMBERS}
+    values["fold_scores"] = tuple(_number(score) for score in record["fold_scores"])
+    return PathPoint(**(values | {"fold_weights": tuple(record["fold_weights"])}))
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

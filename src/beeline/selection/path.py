@@ -3,105 +3,38 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats
-from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError
+from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
 from beeline.losses import get_loss
-from beeline.selection.bounds import highest_C, lowest_C, null_C
+from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
 from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
+from beeline.selection.concerns import concerns_about_search
 from beeline.selection.folds import Fold, Splitting, make_folds
+from beeline.selection.itinerary import Itinerary
 from beeline.selection.rescaling import Rescaling
-from beeline.selection.result import End, PathPoint, Rule, Selection, choose
+from beeline.selection.result import End, PathPoint, Selection, choose
 from beeline.selection.runners import Runner, Stopping, make_runner
-from beeline.selection.scoring import HeldOut, Metric, get_metric
+from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
+from beeline.selection.selecting import Selecting
+from beeline.solvers.concerns import warn_of
 from beeline.solvers.training import Task, Trained, check_own_loss
 
-__all__ = ["OnPoint", "Selecting", "select"]
+__all__ = ["select"]
 
-OnPoint = Callable[[PathPoint], bool | None]
-"""Is called after every C; returning True ends the search."""
-
-_SETTLED = 3  # (24): t = −2, −1, 0
 _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selecting:
-    """How C is searched for.
-
-    Parameters
-    ----------
-    folds
-        K folds; a part of the rows to hold out once, such as 0.2; a splitter of scikit-learn's kind; or pairs of train
-        and test rows.
-    metric
-        `accuracy`, `f1`, `auc`, `log_loss`, `rmse`, `mae`, `r2`, `loss` (the mean of the loss itself), the name of a
-        scorer of scikit-learn's, or one. None: the log loss where the loss gives probabilities of classes, accuracy for
-        other classifiers, `rmse` for a regression whose loss asks for the middle of the labels, `loss` elsewhere.
-    rule
-        `best`, or `one_se`: as in `Selection`.
-    C_min, C_max, delta
-        The path C_min, Δ·C_min, … up to C_max. None: from W4 (or, with L1, where all weights are zero) up to 2¹⁰, or to
-        2²⁰·C_min where that is more.
-    tol
-        (28)'s ε for folds, and (24)'s: the path ends when the weights have settled to it three times in a row.
-    warm
-        Begin every C where the last one ended; False begins at zero.
-    all_the_way
-        Go up to C_max even where the weights have settled.
-    max_passes
-        For each C and fold; folds in lockstep count their passes together.
-    groups
-        A group a row; rows of a group stay in one fold. None: the queries of the data, if it has any.
-    search_epsilon
-        Search for the ε of an ε-insensitive loss too (W8).
-    compare_cold
-        Afterwards, go through the same C values from cold starts, for `Selection.cold`.
-    on_point
-        Is called after every C; returning True ends the search.
-    resume
-        A file to keep the path in, and to go on from where it is there already.
-    """
-
-    folds: Splitting = 5
-    metric: str | Callable[..., float] | None = None
-    rule: Rule = "best"
-    C_min: float | None = None
-    C_max: float | None = None
-    delta: float = 2.0
-    tol: float = 1e-2
-    warm: bool = True
-    all_the_way: bool = False
-    max_passes: float = 1000
-    groups: AnyArray | None = None
-    search_epsilon: bool = False
-    compare_cold: bool = False
-    on_point: OnPoint | None = None
-    resume: str | os.PathLike[str] | None = None
-
-    def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise ParameterError(f"rule must be one of {', '.join(get_args(Rule))}, not {self.rule!r}")
-        for name in ("C_min", "C_max", "tol", "max_passes"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise ParameterError(f"{name} must be positive and finite, not {value}")
-        if not 1 < self.delta < np.inf:
-            raise ParameterError(f"delta must be greater than 1, not {self.delta}")
-        if self.C_min is not None and self.C_max is not None and self.C_min > self.C_max:
-            raise ParameterError(f"C_min, {self.C_min:g}, must not be greater than C_max, {self.C_max:g}")
+_WIDEST = 2.0**30  # times the first C, where a path ends at the latest
+_BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
 
 def select(
@@ -135,9 +68,10 @@ def select(
     check_own_loss(task.objectives()[0])
     if names is None and task.n_classes is not None:
         names = np.arange(task.n_classes)
-    stopping = Stopping(solver, selecting.tol, selecting.max_passes, seed)
+    stopping = Stopping(solver, selecting.the_tol, selecting.stop == "paper", selecting.max_passes, seed)
     found = _Search(task, selecting, names, link, stopping).run()
-    if selecting.compare_cold and found.end in (End.SETTLED, End.LIMIT) and not selecting.search_epsilon:
+    warn_of(found.concerns, stacklevel=4)
+    if selecting.compare_cold and found.end in _BY_ITSELF and not selecting.search_epsilon:
         again = replace(selecting, C_min=found.curve[0].C, C_max=found.curve[-1].C, warm=False, all_the_way=True)
         again = replace(again, on_point=None, resume=None)
         with suppress(KeyboardInterrupt):  # before the first C of it: what was found from warm starts is kept
@@ -168,8 +102,12 @@ class _Search:
         ]
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
+        self.nulls: list[PathPoint] = []
         self.best: tuple[Floats, Floats] | None = None
-        self.stop_tol = selecting.tol
+        self.stop_tol = selecting.the_tol
+        self.failure: Exception | None = None
+        limit = selecting.time_limit
+        self.deadline = None if limit is None else time.perf_counter() + limit
 
     def run(self) -> Selection:
         """The whole search."""
@@ -177,11 +115,12 @@ class _Search:
         resume = self.selecting.resume
         self.saved = load_checkpoint(resume, self.mark) if resume is not None else None
         if self.saved is not None:
-            self.curve, self.best, self.stop_tol = list(self.saved.curve), self.saved.best, self.saved.stop_tol
+            self.curve, self.nulls = list(self.saved.curve), list(self.saved.nulls)
+            self.best, self.stop_tol = self.saved.best, self.saved.stop_tol
         try:
             end = End.SETTLED
             for epsilon, task in tasks:
-                if (end := self._follow(epsilon, task)) is End.CALLBACK:
+                if (end := self._follow(epsilon, task)) not in _BY_ITSELF:
                     break
         except KeyboardInterrupt:
             if not self.curve:
@@ -193,8 +132,8 @@ class _Search:
     def mark(self) -> dict[str, Any]:
         """What a path on disk must share with this search."""
         s = self.selecting
-        settings = {"metric": self.metric.name, "first C": s.C_min, "delta": s.delta, "tolerance": s.tol}
-        settings |= {"warm starts": s.warm, "search for epsilon": s.search_epsilon}
+        settings = {"metric": self.metric.name, "first C": s.C_min, "delta": s.delta, "tolerance": s.the_tol}
+        settings |= {"stop rule": s.stop, "warm starts": s.warm, "search for epsilon": s.search_epsilon}
         return fingerprint(self.task, self.folds, settings)
 
     def _follow(self, epsilon: float | None, task: Task) -> End:
@@ -202,88 +141,127 @@ class _Search:
         done = [point for point in self.curve if point.epsilon == epsilon]
         if done and self.curve[-1].epsilon != epsilon:
             return End.SETTLED  # a resumed search has been through with it
-        lowest = self._lowest(task)
-        highest = self.selecting.C_max or max(highest_C(lowest), 0.0 if epsilon is None else _HIGHEST_FOR_EPSILON)
-        if done and (end := self._end(done, highest)) is not None:
-            return end
-        runner = make_runner(task, self.folds, self.stopping, self.rescaling)
-        if done and self.saved is not None:
-            runner.restore(self.saved.thetas)
-        while True:
-            self.stop_tol = min(runner.stop_tols)
-            point = self._try(runner, lowest * self.selecting.delta ** len(done), epsilon)
-            done.append(point)
-            self._keep(point, runner)
-            if self.selecting.on_point is not None and self.selecting.on_point(point):
-                return End.CALLBACK
-            if (end := self._end(done, highest)) is not None:
+        runner = None if done else make_runner(task, self.folds, self.stopping, self.rescaling)
+        if runner is not None:
+            self.nulls.append(self._judged(runner, 0.0, epsilon))
+        itinerary = self._itinerary(task, epsilon)
+        while not isinstance(step := itinerary.next(done), End):
+            if self._is_late():
+                return End.TIME
+            if runner is None:
+                assert self.saved is not None
+                runner = make_runner(task, self.folds, self.stopping, self.rescaling)
+                runner.restore(self.saved.thetas)
+            if (end := self._go(runner, step, epsilon)) is not None:
                 return end
+            done.append(self.curve[-1])
+            if self.selecting.on_point is not None and self.selecting.on_point(done[-1]):
+                return End.CALLBACK
+        return step
 
-    def _lowest(self, task: Task) -> float:
-        """C_min, or with L1 the C at which all weights are zero."""
-        if self.selecting.C_min is not None:
-            return self.selecting.C_min
-        find = null_C if task.regularizer.l1 else lowest_C
-        return min(find(o) for o in task.objectives())
+    def _itinerary(self, task: Task, epsilon: float | None) -> Itinerary:
+        s, objectives = self.selecting, task.objectives()
+        if s.stop == "paper":
+            first = s.C_min or min((null_C if task.regularizer.l1 else lowest_C)(o) for o in objectives)
+            highest = max(highest_C(first), 0.0 if epsilon is None else _HIGHEST_FOR_EPSILON)
+        else:
+            first = s.C_min or min(first_C(o) for o in objectives)
+            highest = _WIDEST * first
+        null = next(point for point in self.nulls if point.epsilon == epsilon)
+        return Itinerary(s, first, s.C_max or highest, null, self.metric.greater_is_better)
+
+    def _is_late(self) -> bool:
+        return bool(self.curve) and self.deadline is not None and time.perf_counter() >= self.deadline
+
+    def _go(self, runner: Runner, C: float, epsilon: float | None) -> End | None:
+        """All folds at one C, for the curve; or why that could not be."""
+        self.stop_tol = min(runner.stop_tols)
+        runner.deadline = self.deadline
+        try:
+            point = self._try(runner, C, epsilon)
+        except BeelineError:
+            raise
+        except Exception as error:
+            if not self.curve:
+                raise
+            self.failure = error
+            return End.FAILED
+        if runner.late and self.curve:
+            return End.TIME  # scores of models that are not those of this C
+        self._keep(point, runner)
+        return None
 
     def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """All folds at one C."""
         clock, passes, unsolved = time.perf_counter(), runner.passes, runner.unsolved
-        if not self.selecting.warm:
-            runner.reset()
+        if not self.selecting.warm or (self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C):
+            runner.reset()  # on the way down too: larger weights than needed are a bad start
         ratio, settled = runner.go(C)
-        judged = [self._judge(runner, k) for k in range(len(self.folds))]
-        scores, weights = zip(*judged, strict=True)
         spent = time.perf_counter() - clock, runner.passes - passes
-        return PathPoint(C, scores, weights, *spent, ratio, epsilon, settled, runner.unsolved - unsolved)
+        judged = self._judged(runner, C, epsilon)
+        return replace(
+            judged,
+            seconds=spent[0] + judged.seconds,
+            passes=spent[1],
+            stop_ratio=ratio,
+            settled=settled,
+            unsolved=runner.unsolved - unsolved,
+        )
 
-    def _judge(self, runner: Runner, k: int) -> tuple[float, float]:
-        """(the score of fold k's held-out rows, their total weight)."""
+    def _judged(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
+        """The scores of the rows that each fold holds out, where the runner is."""
+        clock = time.perf_counter()
+        held = [self._held_out(runner, k) for k in range(len(self.folds))]
+        scores = tuple(self.metric.measure(rows) for rows in held)
+        weights = tuple(float(len(rows.labels) if rows.weights is None else rows.weights.sum()) for rows in held)
+        loss = float(np.average([METRICS["loss"].measure(rows) for rows in held], weights=weights))
+        seconds = time.perf_counter() - clock
+        return PathPoint(C, scores, weights, seconds, 0.0, math.nan, epsilon, False, 0, loss, runner.training_loss)
+
+    def _held_out(self, runner: Runner, k: int) -> HeldOut:
         labels, weights = self.held_out[k]
         loss = self.task.joint_loss or self.task.loss_of_each
-        held = HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss)
-        return self.metric.measure(held), float(len(labels) if weights is None else weights.sum())
+        return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss)
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
         """Add to the curve, in memory and on disk; the weights of the best point are kept.
 
         The weights come first: Ctrl-C may come at any line, and a curve without weights to begin from is no result.
         """
-        if self.best is None or choose((*self.curve, point), self.metric.greater_is_better, "best") is point:
+        if self.best is None or choose(_in_order([*self.curve, point]), self.metric.greater_is_better, "best") is point:
             self.best = runner.mean_outputs()
         self.curve.append(point)
         if self.selecting.resume is not None:
             thetas = [p.theta for p in runner.points]
-            save_checkpoint(self.selecting.resume, Checkpoint(self.curve, thetas, self.best, self.stop_tol), self.mark)
-
-    def _end(self, done: list[PathPoint], highest: float) -> End | None:
-        """Why the path ends here; None where it goes on."""
-        last = done[-_SETTLED:]
-        settled = len(last) == _SETTLED and all(point.settled for point in last)
-        if settled and self.selecting.warm and not self.selecting.all_the_way:
-            return End.SETTLED
-        return End.LIMIT if done[-1].C * self.selecting.delta > highest * (1 + 1e-9) else None
+            checkpoint = Checkpoint(self.curve, self.nulls, thetas, self.best, self.stop_tol)
+            save_checkpoint(self.selecting.resume, checkpoint, self.mark)
 
     def _result(self, end: End) -> Selection:
         assert self.best is not None
-        start = Trained(*self.best, [])
-        direction, rule = self.metric.greater_is_better, self.selecting.rule
-        found = Selection(tuple(self.curve), self.metric.name, direction, end, self.stop_tol, rule, start)
+        found = Selection(
+            _in_order(self.curve),
+            self.metric.name,
+            self.metric.greater_is_better,
+            end,
+            self.stop_tol,
+            self.selecting.rule,
+            Trained(*self.best, []),
+        )
         if math.isnan(found.best_score):
             k = int(np.isnan(found.best.fold_scores).argmax())
             raise ParameterError(
                 f"the metric {self.metric.name!r} has no value for the rows that fold {k} holds out, at any C; take "
                 "other folds, or another metric"
             )
-        if unsolved := found.best.unsolved:
-            trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
-            warnings.warn(
-                f"the pass limit ended {trainings} at the best C, {found.best_C:g}; raise max_passes (now "
-                f"{self.selecting.max_passes:g}), or scale the features",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return found
+        null = next(point for point in self.nulls if point.epsilon == found.best.epsilon)
+        found = replace(found, null_score=null.score)
+        return replace(found, concerns=tuple(concerns_about_search(found, self.selecting, self.failure)))
+
+
+def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:
+    """By C; one ε after the other, as they came."""
+    order = {epsilon: k for k, epsilon in enumerate(dict.fromkeys(point.epsilon for point in curve))}
+    return tuple(sorted(curve, key=lambda point: (order[point.epsilon], point.C)))
 
 
 def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> list[Fold]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline.exceptions import ParameterError
+from beeline.solvers.concerns import Concern
 from beeline.solvers.training import Trained
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ class PathPoint:
     settled
         Whether (24) holds here for every fold and class, each by its own ε, and no further step seemed worth it.
     unsolved
-        How many trainings met their pass limit.
+        How many trainings ended before their tolerance.
+    training_loss
+        The losses of all training rows, in all folds.
     """
 
     C: float
@@ -67,6 +70,7 @@ class PathPoint:
     settled: bool = False
     unsolved: int = 0
     loss: float = math.nan
+    training_loss: float = math.nan
 
     @cached_property
     def score(self) -> float:
@@ -91,7 +95,7 @@ class Selection:
     Attributes
     ----------
     curve
-        One `PathPoint` for each C that was tried, in the order of the search.
+        One `PathPoint` for each C that was tried, from the smallest on.
     null_score
         The mean score of the best intercepts alone: what a model has to beat. NaN where it is not known.
     metric, greater_is_better
@@ -121,7 +125,7 @@ class Selection:
     start: Trained | None = field(default=None, repr=False)
     cold: Selection | None = field(default=None, repr=False)
     null_score: float = math.nan
-    concerns: tuple[str, ...] = ()
+    concerns: tuple[Concern, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
@@ -182,7 +186,7 @@ class Selection:
             "stop_tol": self.stop_tol,
             "seconds": self.seconds,
             "null_score": finite(self.null_score),
-            "concerns": list(self.concerns),
+            "concerns": [concern.sentence for concern in self.concerns],
             "curve": [_record(point) for point in self.curve],
         }
 
@@ -213,4 +217,11 @@ def _record(point: PathPoint) -> dict[str, Any]:
     record: dict[str, Any] = {"C": point.C, "score": finite(point.score), "spread": finite(point.spread)}
     record |= {key: value for key, value in asdict(point).items() if key not in ("C", "fold_weights")}
     scores = [finite(score) for score in point.fold_scores]
-    return record | {"fold_scores": scores, "stop_ratio": finite(point.stop_ratio), "loss": finite(point.loss)}
+    return (
+        record
+        | {"fold_scores": scores, "stop_ratio": finite(point.stop_ratio)}
+        | {
+            "loss": finite(point.loss),
+            "training_loss": finite(point.training_loss),
+        }
+    )

@@ -6,6 +6,7 @@ start from the same numbers, and what a fold knows of its losses stays known.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, Start, Status
-from beeline.solvers.lockstep import LockstepNewton
+from beeline.solvers.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
 from beeline.solvers.training import Task, counts_by_difference, outputs_of, solve_side_by_side
 
 __all__ = ["Runner", "Stopping", "make_runner"]
@@ -39,20 +40,28 @@ class Stopping:
     solver
         A solver's name, or `auto`.
     tol
-        (28)'s ε for smooth losses with L2; others end at a certified gap of a tenth of it.
+        The part of J that smooth losses with L2 may still promise to lose, three times that as a certified gap for
+        others; or (28)'s ε, where others end at a certified gap of a tenth of it.
+    by_gradient
+        Whether `tol` is (28)'s ε.
     max_passes, seed
         As for solvers.
     """
 
     solver: str = "auto"
-    tol: float = 1e-2
+    tol: float = 1e-4
+    by_gradient: bool = False
     max_passes: float = 1000
     seed: int = 0
 
     @property
     def gap(self) -> float:
         """The relative certified gap."""
-        return 0.1 * self.tol
+        return 0.1 * self.tol if self.by_gradient else 3 * self.tol
+
+    def ending(self, shares: Sequence[float]) -> Ending:
+        """When a problem in lockstep is solved."""
+        return ByGradient(self.tol, shares) if self.by_gradient else ByPromise(self.tol)
 
 
 class Runner(ABC):
@@ -63,7 +72,11 @@ class Runner(ABC):
     passes
         Passes over the data so far.
     unsolved
-        How many problems have met their pass limit so far.
+        How many problems have met a limit, or could go no further, so far.
+    deadline
+        When to stop, by the clock of `time.perf_counter`; None: never.
+    late
+        Whether the deadline has ended a training.
     stop_tols
         (24)'s ε for each problem: that of (28), so that the last values of C needed no step at all.
     """
@@ -73,6 +86,8 @@ class Runner(ABC):
     def __init__(self, problems: list[list[Objective]], folds: Sequence[Fold], strength: float) -> None:
         self.problems, self.folds, self.strength = problems, folds, strength
         self.passes, self.unsolved = 0.0, 0
+        self.deadline: float | None = None
+        self.late = False
 
     @property
     def flat(self) -> list[Objective]:
@@ -104,7 +119,12 @@ class Runner(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Put every problem to zero."""
+        """Put every problem to its model without weights."""
+
+    @property
+    def training_loss(self) -> float:
+        """The losses of all training rows, in all folds."""
+        return sum(point.loss for point in self.points)
 
     def of_fold(self, k: int) -> slice:
         """The places of a fold's problems in `flat`."""
@@ -129,7 +149,7 @@ class Runner(ABC):
 
 
 class _InLockstep(Runner):
-    """Smooth losses of one score with L2: Newton's method, one pass for all."""
+    """Smooth losses with L2: Newton's method, one pass for all."""
 
     def __init__(self, task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None) -> None:
         whole = task.objectives()
@@ -143,7 +163,7 @@ class _InLockstep(Runner):
         self.reset()
 
     def reset(self) -> None:
-        self.newton = LockstepNewton(self.flat, self.kinds, self.shares, self.stopping.tol, self.affine)
+        self.newton = LockstepNewton(self.flat, self.kinds, self.stopping.ending(self.shares), self.affine)
         self.begun = False
 
     @property
@@ -155,7 +175,9 @@ class _InLockstep(Runner):
         ratios = self.newton.set_strength(self.strength / C)
         verdict = (max(ratios), not self.newton.unsolved) if self.begun else (np.nan, False)
         self.begun = True
+        self.newton.deadline = self.deadline
         self.unsolved += self.newton.solve(self.stopping.max_passes)
+        self.late = self.newton.late
         self.passes += self.newton.passes - before
         return verdict
 
@@ -173,7 +195,9 @@ class _SideBySide(Runner):
         super().__init__(problems, folds, task.strength)
         self.by_gradient = self.flat[0].loss.smooth and self.flat[0].regularizer.smooth
         shares = [_smallest_class(o) if self.by_gradient else 1.0 for o in self.flat]
-        self.solvers = self._solvers(replace(stopping, tol=stopping.tol * min(shares)))
+        self.solvers = self._solvers(
+            replace(stopping, tol=stopping.tol * min(shares)) if stopping.by_gradient else stopping
+        )
         self.stop_tols = [stopping.tol * share for share in shares]
         self.reset()
 
@@ -192,7 +216,7 @@ class _SideBySide(Runner):
         return [made[id(o.data)] for o in self.flat]
 
     def reset(self) -> None:
-        self._points = [o.at() for o in self.flat]
+        self._points = [o.at_null() for o in self.flat]
         self.starts: list[Start | None] = [None for _ in self.flat]
         self.begun = False
         if self.by_gradient:
@@ -206,10 +230,12 @@ class _SideBySide(Runner):
         before = self._points
         objectives = [o.with_strength(self.strength / C) for o in self.flat]
         ratios = self._gradient_ratios(self.strength / C) if self.by_gradient else []
+        self._limit_time()
         results = solve_side_by_side(self.solvers, objectives, self.starts)
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
-        self.unsolved += sum(result.status is Status.LIMIT for result in results)
+        self.late = any(result.status is Status.TIME for result in results)
+        self.unsolved += sum(s.concern(result) is not None for s, result in zip(self.solvers, results, strict=True))
         self.passes += sum(result.passes for result in results)
         self.starts = [result.start for result in results]
         self._points = [o.at(result.theta) for o, result in zip(objectives, results, strict=True)]
@@ -223,6 +249,11 @@ class _SideBySide(Runner):
         # A gradient is that of the largest features; the certified gap sees all of them.
         at_once = not self.by_gradient or all(result.iterations <= 1 for result in results)
         return ratio, settled and at_once
+
+    def _limit_time(self) -> None:
+        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
+        for solver in self.solvers:
+            solver.time_limit = left
 
     def _gradient_ratios(self, strength: float) -> list[float]:
         """(24): the gradient of the next objective where this one ended; one pass for each problem."""
@@ -256,9 +287,10 @@ def _n_outputs(task: Task) -> int:
 
 
 def _can_go_in_lockstep(task: Task, solver: str) -> bool:
-    if solver not in ("auto", "newton") or task.joint_loss is not None:
+    if solver not in ("auto", "newton"):
         return False
-    return task.loss_of_each.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
+    loss = task.joint_loss or task.loss_of_each
+    return loss.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
 
 
 def _smallest_class(objective: Objective) -> float:

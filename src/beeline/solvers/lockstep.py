@@ -141,6 +141,7 @@ class LockstepNewton:
         self.before_last: list[Point] | None = None
         self.last: list[Point] | None = None
         self.deadline: float | None = None
+        self.late = False
 
     @property
     def passes(self) -> float:
@@ -173,8 +174,8 @@ class LockstepNewton:
             self._go_on(self.unsolved)
         active = self.unsolved
         while active:
-            late = self.deadline is not None and time.perf_counter() > self.deadline
-            if self.passes >= most or late:
+            self.late = self.deadline is not None and time.perf_counter() > self.deadline
+            if self.passes >= most or self.late:
                 return len(active)
             before = {k: self.points[k].gradient_norm for k in active}
             moved = self._round(active)

@@ -1,0 +1,58 @@
+"""What is to be said about a search beside its result."""
+
+from __future__ import annotations
+
+import math
+
+from beeline.exceptions import ConvergenceWarning, ModelWarning
+from beeline.selection.itinerary import is_noticeable
+from beeline.selection.result import End, Selection
+from beeline.selection.selecting import Selecting
+from beeline.solvers.concerns import Concern
+
+__all__ = ["concerns_about_search"]
+
+
+def concerns_about_search(found: Selection, selecting: Selecting, failure: Exception | None) -> list[Concern]:
+    """What a user must know, with what to do."""
+    concerns = []
+    if failure is not None:
+        concerns.append(
+            Concern(
+                f"the search ended after C = {found.curve[-1].C:.6g}, since the next training failed "
+                f"({type(failure).__name__}: {failure}); scale the features, or set C_max",
+                ConvergenceWarning,
+            )
+        )
+    if unsolved := found.best.unsolved:
+        trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
+        limits = f"max_passes (now {selecting.max_passes:g})"
+        concerns.append(
+            Concern(
+                f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise {limits}, or scale the "
+                "features",
+                ConvergenceWarning,
+            )
+        )
+    if not math.isnan(found.null_score) and not _is_worth_it(found):
+        concerns.append(
+            Concern(
+                f"at no C was the {found.metric} on held-out rows ({found.best_score:.5g} at best) better than "
+                f"that of the intercept alone ({found.null_score:.5g}); scale the features, or take another loss or metric",
+                ModelWarning,
+            )
+        )
+    elif found.end in (End.LIMIT, End.TIME) and found.best is max(found.curve, key=lambda point: point.C):
+        limit = "C_max" if found.end is End.LIMIT else "time_limit"
+        if found.end is End.TIME or selecting.C_max is None:
+            concerns.append(
+                Concern(
+                    f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; raise {limit}",
+                    ConvergenceWarning,
+                )
+            )
+    return concerns
+
+
+def _is_worth_it(found: Selection) -> bool:
+    return is_noticeable(found.best_score, found.null_score, found.greater_is_better)

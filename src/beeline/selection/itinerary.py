@@ -1,0 +1,151 @@
+"""Which C comes next, and when a path has gone far enough: by its scores, or by its weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from beeline.selection.result import End, PathPoint, choose
+from beeline.selection.selecting import Selecting
+
+__all__ = ["Itinerary", "is_noticeable", "scores_have_settled", "weights_have_settled"]
+
+_SETTLED = 3  # (24): t = −2, −1, 0
+_FAR = 8.0  # times a C, over which a path that goes nowhere is followed
+_NOTICEABLE = 1e-3  # of what was gained over no model, or of ten times what is left to gain
+_CLEARLY = 1e-2  # of the loss
+_MOST_DOWN = 12  # values of C below the first
+
+
+@dataclass(frozen=True)
+class Itinerary:
+    """The way through the values of C. What comes next follows from what was found, and from nothing else.
+
+    First upwards from the first C until the path has ended; then downwards, where the first C was the best; then half
+    a step to both sides of the best, where that is asked for.
+
+    Attributes
+    ----------
+    selecting
+        How to search.
+    first, highest
+        Where the path begins and where it ends at the latest.
+    null
+        The scores without a model.
+    greater_is_better
+        In which direction scores are better.
+    """
+
+    selecting: Selecting
+    first: float
+    highest: float
+    null: PathPoint
+    greater_is_better: bool
+
+    def next(self, done: Sequence[PathPoint]) -> float | End:
+        """The C that comes after these, in the order in which they were tried; or why there is none."""
+        delta = self.selecting.delta
+        on_grid = [point for point in done if self._is_on_grid(point.C)]
+        up = [point for point in on_grid if 0.999 * self.first <= point.C]
+        end = self._end(up) if up else None
+        if end is None:
+            return self.first * delta ** len(up)
+        down = len(on_grid) - len(up)
+        if down < _MOST_DOWN and self._goes_down(on_grid):
+            return self.first / delta ** (down + 1)
+        if self.selecting.refine:
+            for C in self._half_steps(on_grid):
+                if not any(math.isclose(C, point.C) for point in done):
+                    return C
+        return end
+
+    def _is_on_grid(self, C: float) -> bool:
+        steps = math.log(C / self.first) / math.log(self.selecting.delta)
+        return abs(steps - round(steps)) < 0.25
+
+    def _end(self, up: Sequence[PathPoint]) -> End | None:
+        """Why the way up ends here; None where it goes on."""
+        s = self.selecting
+        if s.warm and not s.all_the_way:
+            if weights_have_settled(up):
+                return End.SETTLED
+            patience = max(2, round(math.log(_FAR) / math.log(s.delta)))
+            if s.stop == "auto" and (end := scores_have_settled(up, self.null, self.greater_is_better, patience)):
+                return end
+        return End.LIMIT if up[-1].C * s.delta > self.highest * (1 + 1e-9) else None
+
+    def _goes_down(self, on_grid: Sequence[PathPoint]) -> bool:
+        s = self.selecting
+        if s.stop == "paper" or s.all_the_way or s.C_min is not None:
+            return False
+        lowest, best = min(on_grid, key=lambda point: point.C), self._best(on_grid)
+        return lowest is best and is_noticeable(best.score, self.null.score, self.greater_is_better)
+
+    def _half_steps(self, on_grid: Sequence[PathPoint]) -> list[float]:
+        half, best = math.sqrt(self.selecting.delta), self._best(on_grid).C
+        return [C for C in (best / half, best * half) if self.highest >= C]
+
+    def _best(self, points: Sequence[PathPoint]) -> PathPoint:
+        return choose(tuple(sorted(points, key=lambda point: point.C)), self.greater_is_better, "best")
+
+
+def weights_have_settled(path: Sequence[PathPoint]) -> bool:
+    """Whether (24) holds for t = −2, −1, 0: larger values of C would give the same model."""
+    last = path[-_SETTLED:]
+    return len(last) == _SETTLED and all(point.settled for point in last)
+
+
+def scores_have_settled(
+    path: Sequence[PathPoint], null: PathPoint, greater_is_better: bool, patience: int
+) -> End | None:
+    """Whether the last values of C have improved neither the score nor the held-out loss noticeably.
+
+    The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
+    a metric may improve where the loss has begun to rise. Where nothing has become worse either, and the training rows
+    still have something to tell, the path is followed twice as far; and four times as far where no model was better
+    than none, as when features without a meaning are larger than those with one.
+    """
+    errors, losses = [_error(point.score, greater_is_better) for point in path], [point.loss for point in path]
+    without = _error(null.score, greater_is_better)
+    improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss))
+    waited = len(path) - 1 - improved
+    if waited < patience:
+        return None
+    best = min(range(len(path)), key=errors.__getitem__)
+    if errors[-1] - min(errors[best], without) > path[best].standard_error:
+        return End.WORSE
+    if improved < 0:
+        return End.FLAT if waited >= 4 * patience else None
+    if losses[-1] - min(losses) > _CLEARLY * abs(min(losses)) or waited >= 2 * patience:
+        return End.FLAT
+    before = path[-1 - patience].training_loss
+    return End.FLAT if before - path[-1].training_loss <= _CLEARLY * abs(before) else None
+
+
+def is_noticeable(score: float, without: float, greater_is_better: bool) -> bool:
+    """Whether a score is noticeably better than without a model; true where that has none."""
+    before, after = _error(without, greater_is_better), _error(score, greater_is_better)
+    return math.isinf(before) or before - after > _NOTICEABLE * abs(before)
+
+
+def _error(score: float, greater_is_better: bool) -> float:
+    """A score as a distance from the best there can be; ∞ where there is none."""
+    if math.isnan(score):
+        return math.inf
+    return 1 - score if greater_is_better else score
+
+
+def _last_improvement(errors: Sequence[float], without: float) -> int:
+    """The number of the last value that was noticeably better than all before it; −1 where none was."""
+    best, last = without, -1
+    for k, error in enumerate(errors):
+        if error < best and (math.isinf(best) or best - error > _NOTICEABLE * _scale(error, without)):
+            best, last = error, k
+    return last
+
+
+def _scale(error: float, without: float) -> float:
+    """What an improvement is measured by."""
+    gained = without - error if math.isfinite(without) else math.inf
+    return min(gained, 10 * abs(error))
