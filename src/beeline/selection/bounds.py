@@ -13,7 +13,7 @@ from beeline.solvers.planes import balances
 
 __all__ = ["first_C", "highest_C", "lowest_C", "null_C"]
 
-_SOMETHING = 0.01  # of the loss without a model, that a step along its gradient would take at first
+_SOMETHING = 0.04  # of the loss without a model, that a step along its gradient would take at first
 _WIDTH = 0.1  # of what the labels' scale is, over which kinks are rounded off to have one gradient
 
 # |dl/dz| of a loss whose slope at zero weights is not its steepest; (21) goes by the steepest.

@@ -85,8 +85,9 @@ def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solv
     if "newton" in works:
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else works["newton"]
-    if "rounded_newton" in works and objective.size <= MOST_FEATURES:
-        return Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))
+    second = "interior_point" if _is_small(objective) else "rounded_newton"
+    if second in works and objective.size <= MOST_FEATURES:
+        return Relay(works["dual_cd"], works[second], _passes_to_relay(objective))
     return works["dual_cd"]
 
 
@@ -98,14 +99,19 @@ def _for_class_hinges(objective: Objective, works: dict[str, Solver]) -> Solver:
 
 def _for_pieces(objective: Objective, works: dict[str, Solver]) -> Solver:
     """For a piecewise linear loss without a dual solver: by the number of rows and features."""
-    few = objective.data.n_rows <= _FEW_ROWS and min(objective.size, objective.data.n_rows) <= _FEW_FEATURES
-    if few:
+    if _is_small(objective):
         return works["interior_point"]
     if "rounded_newton" in works:
         return works["rounded_newton"]
     if objective.size <= MOST_FEATURES:
         return Relay(works["bundle"], works["interior_point"], _BUNDLE_PASSES)
     return works["bundle"]
+
+
+def _is_small(objective: Objective) -> bool:
+    """Whether the interior-point method's many passes are cheap."""
+    n = objective.data.n_rows
+    return n <= _FEW_ROWS and min(objective.size, n) <= _FEW_FEATURES
 
 
 def _stiffness(objective: Objective) -> float:
