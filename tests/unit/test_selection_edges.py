@@ -96,7 +96,9 @@ def test_one_training_is_not_many():
 
 def test_an_estimator_limits_its_search_too():
     X, y = rows(d=20)
-    with pytest.warns(ConvergenceWarning, match=r"ended before|pass limit"):  # of the search, of the last training, or both
+    with pytest.warns(
+        ConvergenceWarning, match=r"ended before|pass limit"
+    ):  # of the search, of the last training, or both
         model = LogisticRegression(C="auto", max_passes=1).fit(X * np.logspace(0, 4, 20), y > 0)
     assert any(point.unsolved for point in model.selection_.curve)
 
