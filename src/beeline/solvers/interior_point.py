@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from beeline._lazy import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.data.dataset import ArrayDataset
 from beeline.objective import Objective, Point, conjugate_bound
