@@ -6,7 +6,7 @@
 #   make bench          every benchmark, with its claim checked
 #   make asan           the kernels' tests under address and undefined-behaviour sanitizers
 #   make fuzz           the LIBSVM parser under a coverage-guided fuzzer, for a minute
-#   make fuzz-solvers  random problems for every loss and solver, each certificate held against other optima
+#   make fuzz-solvers   random problems for every loss and solver, each certificate held against other optima
 #   make docs           writes the generated references anew
 #   make clean          removes all that was made here
 SHELL := bash
