@@ -7,6 +7,7 @@ always goes the same way. docs/solvers.md says the same for users.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -86,7 +87,8 @@ def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solv
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else works["newton"]
     if "rounded_newton" in works and objective.size <= MOST_FEATURES:
-        return Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))
+        relay = Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))
+        return Relay(relay, works["interior_point"]) if "interior_point" in works else relay
     return works["dual_cd"]
 
 
@@ -133,17 +135,18 @@ class Relay(Solver):
 
     Dual coordinate descent needs anything from ten passes to thousands, and nobody knows before; Newton's method with
     rounded kinks needs much the same on all data with few features. So the first runs for as long as the second would
-    take.
+    take. Where the first can do no better, by rounding or because features are of too different sizes for it, the
+    second goes on at once.
 
     Parameters
     ----------
     first, second
-        The solvers.
+        The solvers; the first may be a relay itself.
     passes
-        After how many passes the second takes over.
+        After how many passes the second takes over; ∞: not before the first can do no better.
     """
 
-    def __init__(self, first: Solver, second: Solver, passes: float) -> None:
+    def __init__(self, first: Solver, second: Solver, passes: float = math.inf) -> None:
         super().__init__(first.tol, first.max_passes)
         self.first, self.second, self.passes = first, second, passes
         self.name, self.takes_dual = first.name, first.takes_dual
@@ -155,7 +158,7 @@ class Relay(Solver):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """The steps of the first, then of the second."""
         for step in self.first.steps(objective, start):
-            yield replace(step, solver=self.first.name)
+            yield replace(step, solver=step.solver or self.first.name, final=False)
             start, passes = step.theta, step.passes
             if passes >= self.passes or step.final:
                 break
