@@ -136,7 +136,8 @@ class RoundedNewton(Newton):
 
     name = "rounded_newton"
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
-    _ACCURACY = 1e-3  # of a direction by conjugate gradients: narrow kinks are stiff, and hide all else from rougher ones
+    _ACCURACY, _FINEST = 0.1, 1e-4  # of a direction by conjugate gradients, finer where a step wins little
+    _SLOW = 0.1  # of the tolerance
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
     _GOOD_START = 1e-3  # relative gap of a start that is kept
 
@@ -161,7 +162,7 @@ class RoundedNewton(Newton):
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)
             passes += tried
-        stuck = False
+        stuck, accuracy = False, self._ACCURACY
         while True:
             exact = point.under(objective)
             bound = conjugate_bound(exact, point.slopes, point.loss_gradient)
@@ -173,9 +174,14 @@ class RoundedNewton(Newton):
                 width = narrow
                 point = _rounded(exact, width)
                 passes += 1
-            direction, cost = self._direction(point, self._ACCURACY, preconditioners)
+                accuracy = self._ACCURACY
+            direction, cost = self._direction(point, accuracy, preconditioners)
             passes += cost + 1
+            before = point.value
             moved = _move(point, direction)
+            # Narrow kinks are stiff, and hide all else from a rough direction.
+            if moved is None or before - moved.value < self._SLOW * self.tol * abs(before):
+                accuracy = max(self._FINEST, 0.1 * accuracy)
             if moved is not None:
                 # Always the best: a bound that is low because of the intercept must not excuse the intercept.
                 point = moved.with_best_intercept()
