@@ -49,9 +49,11 @@ class InteriorPoint(Solver):
     name = "interior_point"
 
     def refusal(self, objective: Objective) -> str | None:
-        """Needs a piecewise linear loss of one score a row, a regularizer, and not too many features."""
+        """Needs a piecewise linear loss of one score a row with a conjugate, a regularizer, and not too many features."""
         if not has_kinks(objective):
             return f"needs a piecewise linear loss of one score a row, unlike {objective.loss!r}"
+        if not objective.loss.has_conjugate:
+            return f"needs a loss with a conjugate, which {objective.loss!r} has not"
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
         rows = objective.data.n_rows if isinstance(objective.data, ArrayDataset) else np.inf
