@@ -126,7 +126,6 @@ SHARED = {
     "madelon, logistic": (madelon, "logistic"),
     "covtype, raw, softmax": (covtype, "logistic"),
     "sentences, softmax": (sentences, "logistic"),
-    "sector, crammer_singer": (libsvm("sector", "sector.scale.bz2", 55_197), "squared_hinge"),
     "wine quality, raw, squared": (wine_quality, "squared"),
     "wine quality, raw, epsilon_insensitive": (wine_quality, "epsilon_insensitive"),
     "california housing, squared": (torgo("cal.housing"), "squared"),
