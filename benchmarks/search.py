@@ -8,8 +8,8 @@
 
 A search is `fit` with C="auto", all else as it comes: 5 folds, some 15 to 25 values of C, and the last training on all
 rows. One training is `fit` with the C found, from the beginning. Both have two threads, and so has scikit-learn (its
-solver, and `n_jobs=2` for its folds where that is faster). scikit-learn tries 10 values of C; its solvers end where their
-own tolerance or their limit of 100 iterations says so, which is said beside the time.
+solver, and `n_jobs=2` for its folds where that is faster). scikit-learn tries 10 values of C; its solvers end where
+their own tolerance or their limit of 100 iterations says so, which is said beside the time.
 
     python benchmarks/search.py [--check] [--quick] [--only training,sklearn] [--sets a9a,iris] [--markdown FILE]
 """

@@ -63,8 +63,9 @@ def wine_quality(shared: Find) -> tuple:
 
 def madelon(shared: Find) -> tuple:
     """Features without a meaning, most of them; two classes."""
-    X = np.loadtxt(gzip.open(shared("madelon") / "madelon_train.data.gz"))
-    return X[:1000], np.loadtxt(gzip.open(shared("madelon") / "madelon_train.labels.gz"))[:1000]
+    folder = shared("madelon")
+    X, y = (np.loadtxt(folder / f"madelon_train.{kind}.gz", max_rows=1000) for kind in ("data", "labels"))
+    return X, y
 
 
 def covtype(shared: Find) -> tuple:

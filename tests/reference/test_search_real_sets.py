@@ -25,7 +25,7 @@ def check(load, loss, folder):
         warnings.simplefilter("ignore", ConvergenceWarning)  # at values of C that nobody would take
         grid = select_C(X, loss, y, folds=3, C_min=low, C_max=high, all_the_way=True, tol=1e-6, max_passes=3000)
     exact = min(grid.curve, key=lambda point: abs(point.C / found.best_C - 1))
-    assert exact.C == pytest.approx(found.best_C)
+    assert pytest.approx(found.best_C) == exact.C
     ours, best = (gained(score, grid.null_score, grid.greater_is_better) for score in (exact.score, grid.best_score))
     assert best > 0
     assert ours >= ENOUGH * best

@@ -307,7 +307,7 @@ def test_scaling_is_learned_inside_folds(tmp_path):
         data = read(tmp_path / "t.csv", label="y", scale=scaling)
         folds = [(np.arange(30, 90), np.arange(30)), (np.arange(60), np.arange(60, 90))]
         for loss, tolerance in (("logistic", 1e-4), ("hinge", 5e-2)):
-            found = select_C(data, loss, folds=folds, C_min=1.0, C_max=1.0, tol=1e-7)
+            found = select_C(data, loss, folds=folds, C_min=1.0, C_max=1.0, tol=1e-9)
             for k, (train, test) in enumerate(folds):
                 low, width = learn(X[train])
                 fold = (X - low) / width

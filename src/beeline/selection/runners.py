@@ -180,7 +180,22 @@ class _InLockstep(Runner):
         self.unsolved += self.newton.solve(self.stopping.max_passes)
         self.late = self.newton.late
         self.passes += self.newton.passes - before
+        if self.affine is None:
+            self._help(self.newton.stuck)
+        else:
+            self.unsolved += len(self.newton.stuck)  # no other solver sees the features as the problem does
         return verdict
+
+    def _help(self, stuck: Sequence[int]) -> None:
+        """Let a solver of its own go on with each problem that could not be solved with the others."""
+        for k in stuck:
+            point = self.newton.points[k]
+            settings = {"tol": self.stopping.gap, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
+            solver = choose_solver(point.objective, "newton", **settings)  # type: ignore[arg-type]
+            result = solver.run(point.objective, point.theta)
+            self.passes += result.passes + 2
+            self.unsolved += solver.concern(result) is not None
+            self.newton.move(k, result.theta)
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         self.reset()

@@ -21,6 +21,7 @@ from beeline.solvers.newton import search
 __all__ = ["Affine", "ByGradient", "ByPromise", "Ending", "Lockstep", "LockstepNewton"]
 
 _NOTHING = 1e-13  # a part of J that its sum over the rows does not show
+_LEVEL = 1e-2  # of J, that an intercept alone may promise to lower it by
 _MOST_NUMBERS = 1 << 24  # in a matrix of weights of problems that are solved together
 
 
@@ -108,7 +109,8 @@ class LockstepNewton:
     pass: with the scores of two points, those of all points on the line through them are known.
 
     By how much a step will lower J, ½ gᵀH⁻¹g, is estimated with the preconditioner M in the place of H, and corrected
-    by what that was off by at the last direction.
+    by what that was off by at the last direction, and by how much of the losses' curvature has faded since M was made:
+    where a loss becomes straight, an old M promises too little.
 
     Parameters
     ----------
@@ -138,6 +140,7 @@ class LockstepNewton:
         self.ending.begin(self.points)
         self.hessians = hessians_for(self.lockstep.first, kinds)
         self.off_by = [1.0 for _ in objectives]
+        self.curvature = [0.0 for _ in objectives]  # in all, where a direction was last found
         self.before_last: list[Point] | None = None
         self.last: list[Point] | None = None
         self.deadline: float | None = None
@@ -167,20 +170,31 @@ class LockstepNewton:
         self.lockstep.fill_gradients(self.points, everyone)
         self.before_last = self.last = None
 
+    def move(self, k: int, theta: Floats) -> None:
+        """Put problem k to a point that was found elsewhere; two passes."""
+        (z,) = self.lockstep.scores(theta[:, None], [k])
+        self.points[k] = Point(self.points[k].objective, np.array(theta), z)
+        self.lockstep.fill_gradients([self.points[k]], [k])
+
     def solve(self, max_passes: float = 1000) -> int:
-        """Minimise, from where the points are; returns how many problems the pass or time limit has ended."""
-        most = self.passes + max_passes
+        """Minimise, from where the points are; returns how many problems the pass or time limit has ended.
+
+        Those that no step could better, though one was promised, are `stuck`.
+        """
+        most, self.stuck = self.passes + max_passes, []
         if self.before_last is not None:
             self._go_on(self.unsolved)
-        active = self.unsolved
-        while active:
+        stuck: set[int] = set()
+        while active := [k for k in self.unsolved if k not in stuck]:
             self.late = self.deadline is not None and time.perf_counter() > self.deadline
             if self.passes >= most or self.late:
                 return len(active)
             before = {k: self.points[k].gradient_norm for k in active}
-            moved = self._round(active)
-            self.hessians.judge({k: self.points[k].gradient_norm / before[k] for k in moved if before[k]})
-            active = [k for k in self.unsolved if k in moved]
+            moved = set(self._round(active))
+            left = {k: self.points[k].gradient_norm / before[k] if k in moved else np.inf for k in active if before[k]}
+            if not self.hessians.judge(left):
+                stuck |= set(active) - moved
+        self.stuck = sorted(stuck)
         return 0
 
     def _go_on(self, active: list[int]) -> None:
@@ -203,8 +217,12 @@ class LockstepNewton:
 
     def _promise(self, k: int) -> float:
         """By how much the next step of problem k should lower J; ∞ where nothing is known yet."""
-        square = self.hessians.square(self.points[k], k)
-        return np.inf if square is None else 0.5 * square * self.off_by[k]
+        point = self.points[k]
+        square = self.hessians.square(point, k)
+        if square is None:
+            return np.inf
+        faded = max(self.curvature[k], self.hessians.curvature(k)) / max(_total(point.curvatures), 1e-300)
+        return 0.5 * square * self.off_by[k] * max(faded, 1.0)
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""
@@ -220,7 +238,7 @@ class LockstepNewton:
         for k, *along in zip(active, columns_of(directions), dz, strict=True):
             line = Line(self.points[k], *along)
             if (point := _step(line)) is not None:
-                self.points[k] = point
+                self.points[k] = _levelled(point)
                 moved.append(k)
         if moved:
             self.lockstep.fill_gradients([self.points[k] for k in moved], moved)
@@ -250,8 +268,9 @@ class LockstepNewton:
             if np.all(rho <= accuracy**2 * first):
                 break
             combine_columns(one, z, np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0), p)
-        for k, promised, square in zip(which, _dots(against, s).tolist(), first.tolist(), strict=True):
-            self.off_by[k] = max(promised, 0.0) / square if square > 0 else 1.0
+        for k, point, promised, square in zip(which, points, _dots(against, s).tolist(), first.tolist(), strict=True):
+            self.off_by[k] = promised / square if promised > 0 and square > 0 else 1.0
+            self.curvature[k] = _total(point.curvatures)
         return s
 
     def _accuracy(self, points: list[Point], which: list[int]) -> Floats:
@@ -276,11 +295,24 @@ def _step(line: Line) -> Point | None:
     return _searched(line)
 
 
+def _levelled(point: Point) -> Point:
+    """With the best intercept, where the losses are so straight that a Newton step would throw it far away."""
+    o = point.objective
+    if o.intercept != "free" or o.n_outputs > 1:
+        return point
+    promise = 0.5 * _total(point.slopes) ** 2
+    return point if promise <= _LEVEL * abs(point.value) * _total(point.curvatures) else point.with_best_intercept()
+
+
 def _searched(line: Line) -> Point | None:
     """What a line search finds; None where nothing lowers J."""
     slope = dot(line.point.gradient, line.direction)
     t = search(line, slope, flat=0.3) if slope < 0 else 0.0
     return line.move(t) if t else None
+
+
+def _total(curvatures: list[Floats]) -> float:
+    return sum(float(shard.sum()) for shard in curvatures)
 
 
 def _dots(a: Floats, b: Floats) -> Floats:

@@ -33,7 +33,12 @@ class SharedFactors:
         self.factors: dict[int, tuple[float, Floats]] = {}
         self.stale: set[int] = set(kinds)
         self.fresh: set[int] = set()
+        self.curvatures: dict[int, float] = {}
         self.steps = self.took = 0
+
+    def curvature(self, k: int) -> float:
+        """The losses' curvature in all, where the Hessian of problem k was made."""
+        return self.curvatures.get(self.kinds[k], 0.0)
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
         """Make the Hessians that are missing or no longer serve, and factor them for the strength."""
@@ -43,6 +48,7 @@ class SharedFactors:
             strength = members[0].objective.strength
             if kind in self.stale:
                 self.grams[kind] = _mean_gram(members)
+                self.curvatures[kind] = _mean_total(members)
                 self.fresh.add(kind)
                 self.stale.discard(kind)
                 self.factors.pop(kind, None)
@@ -69,19 +75,22 @@ class SharedFactors:
         solve_factored(self.factors[kind][1][None], step)
         return dot(point.gradient, step[0])
 
-    def judge(self, left: dict[int, float]) -> None:
-        """Look at what the step left of each gradient."""
-        worst = max(left.values(), default=0.0)
-        if worst <= self._GOOD:
-            return
+    def judge(self, left: dict[int, float]) -> bool:
+        """Look at what the step left of each gradient (∞: there was none); whether the next directions are better."""
         slow = {self.kinds[k] for k, part in left.items() if part > self._GOOD}
-        if not slow <= self.fresh or len(set(self.kinds)) == len(self.kinds):
+        if not slow:
+            return False
+        if not slow <= self.fresh:
             self.stale |= slow
+        elif len(set(self.kinds)) == len(self.kinds):
+            self.stale |= slow  # for the next points; here they are as good as can be
+            return False
         elif self.steps < self._MANY:
             self.steps += 1
         else:
             self.kinds = range(len(self.kinds))
             self.stale = set(self.kinds)
+        return True
 
 
 class SharedDiagonals:
@@ -124,8 +133,13 @@ class SharedDiagonals:
         diagonal = self.diagonals.get(self.kinds[k])
         return dot(point.gradient, point.gradient / (modulus + (0.01 * diagonal if diagonal is not None else 0.0)))
 
-    def judge(self, left: dict[int, float]) -> None:
+    def judge(self, left: dict[int, float]) -> bool:
         """A direction is as good as its conjugate gradients: nothing to learn from the step."""
+        return False
+
+    def curvature(self, k: int) -> float:
+        """Nothing is kept for long."""
+        return 0.0
 
 
 class SharedBlocks:
@@ -183,8 +197,13 @@ class SharedBlocks:
         factors = self._factor(kind, point.objective)
         return dot(point.gradient, self._solved(point.gradient, factors))
 
-    def judge(self, left: dict[int, float]) -> None:
+    def judge(self, left: dict[int, float]) -> bool:
         """A direction is as good as its conjugate gradients: nothing to learn from the step."""
+        return False
+
+    def curvature(self, k: int) -> float:
+        """Nothing is kept for long."""
+        return 0.0
 
 
 def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedFactors | SharedDiagonals | SharedBlocks:
@@ -223,6 +242,10 @@ def _mean_curvatures(points: list[Point]) -> list[Floats]:
 
 def _means(curvatures: list[list[Floats]]) -> list[Floats]:
     return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*curvatures, strict=True)]
+
+
+def _mean_total(points: list[Point]) -> float:
+    return sum(float(shard.sum()) for point in points for shard in point.curvatures) / len(points)
 
 
 def _mean_gram(points: list[Point]) -> Floats:

@@ -1,0 +1,104 @@
+"""What a search for C promises for every loss: offsets, scales and the order of rows do not matter."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from loss_rows import learned_labels
+from sklearn.datasets import load_diabetes
+
+from beeline import LinearModel, select_C
+from beeline.exceptions import ModelWarning
+from beeline.losses import LOSSES
+
+N = 120
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(N, 4)) * [3, 1, 1, 1]
+OF_ROW = np.arange(N) % 3
+FOLDS = [(np.flatnonzero(k != OF_ROW), np.flatnonzero(k == OF_ROW)) for k in range(3)]
+NUMBERS = [name for name, kind in LOSSES.items() if kind().labels in ("real", "vectors") and kind().link == "none"]
+RATES = [name for name, kind in LOSSES.items() if kind().link == "exp"]
+# Their solvers take seconds to the digits that are compared here.
+SLOW = {
+    "weston_watkins",
+    "multiclass_margin",
+    "scaled_multiclass_margin",
+    "crammer_singer",
+    "hinge",
+    "multilabel_hinge",
+}
+
+
+def marked(names):
+    return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in names]
+
+
+def scores(loss, rows, y, folds=FOLDS):
+    """(the scores of the mean of the folds' models at the best C, the search)."""
+    intercept = "none" if loss.labels == "none" else "free"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # a perceptron's
+        found = select_C(rows, loss, y, folds=folds, tol=1e-8 if loss.smooth else 1e-5, intercept=intercept)
+    return rows @ found.start.weights + found.start.intercepts, found
+
+
+def assert_same(one, other, loss):
+    size = np.abs(one - one.mean(axis=0)).max() or 1.0
+    np.testing.assert_allclose(other, one, atol=(1e-3 if loss.smooth else 2e-2) * size)
+
+
+@pytest.mark.parametrize("name", marked(LOSSES))
+def test_scales_and_order_do_not_matter(name):
+    loss = LOSSES[name]()
+    y = learned_labels(loss, X)
+    plain, found = scores(loss, X, y)
+    for factor in (1e-3, 1e3):
+        scaled, again = scores(loss, factor * X, y)
+        assert_same(plain, scaled, loss)
+        if "perceptron" not in name:  # whose weights are zero at any C
+            assert again.best_C == pytest.approx(found.best_C / factor**2)
+    order = np.random.default_rng(0).permutation(N)
+    place = np.argsort(order)
+    mixed, _ = scores(loss, X[order], y[order], [(place[train], place[test]) for train, test in FOLDS])
+    assert_same(plain, mixed[place], loss)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_offset_of_the_targets_does_not_matter(name):
+    loss = LOSSES[name]()
+    y = learned_labels(loss, X)
+    plain, _ = scores(loss, X, y)
+    moved, _ = scores(loss, X, y + 1e6)
+    assert_same(plain, moved - 1e6, loss)
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_the_unit_of_rates_does_not_matter(name):
+    loss = LOSSES[name]()
+    y = learned_labels(loss, X)
+    plain, _ = scores(loss, X, y)
+    moved, _ = scores(loss, X, 1000 * y)
+    assert_same(plain, moved - np.log(1000), loss)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "squared_epsilon_insensitive", "absolute", "quantile"])
+def test_an_offset_costs_no_score(loss):
+    rows, y = load_diabetes(return_X_y=True)
+    rows = rows / rows.std(axis=0)
+    held = np.arange(len(y)) % 3 == 0
+    model = LinearModel(loss, C="auto").fit(rows[~held], y[~held] + 1e6)
+    assert model.score(rows[held], y[held] + 1e6) > 0.35
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_a_model_no_better_than_none_is_said(loss):
+    rng = np.random.default_rng(0)
+    noise, y = rng.normal(size=(90, 6)), rng.normal(size=90)
+    with pytest.warns(ModelWarning, match=r"at no C was the .* better than that of the intercept alone"):
+        found = select_C(noise, loss, y if loss == "squared" else y > 0.3, folds=FOLDS_OF_90)
+    assert any(concern.warning is ModelWarning for concern in found.concerns)
+
+
+FOLDS_OF_90 = [(np.flatnonzero(np.arange(90) % 3 != k), np.flatnonzero(np.arange(90) % 3 == k)) for k in range(3)]
