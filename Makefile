@@ -1,13 +1,14 @@
 # Every target does its own set-up: nothing has to be installed or typed first.
-#   make demo      real data: converted, inspected, used
-#   make test      the tests; make test-all runs the slow ones too
-#   make lint      ruff, clang-format, mypy
-#   make format    puts the sources in house style
-#   make bench     every benchmark, with its claim checked
-#   make asan      the kernels' tests under address and undefined-behaviour sanitizers
-#   make fuzz      the LIBSVM parser under a coverage-guided fuzzer, for a minute
-#   make docs      writes the generated references anew
-#   make clean     removes all that was made here
+#   make demo           real data: converted, inspected, used
+#   make test           the tests; make test-all runs the slow ones too
+#   make lint           ruff, clang-format, mypy
+#   make format         puts the sources in house style
+#   make bench          every benchmark, with its claim checked
+#   make asan           the kernels' tests under address and undefined-behaviour sanitizers
+#   make fuzz           the LIBSVM parser under a coverage-guided fuzzer, for a minute
+#   make fuzz-solvers   random problems for every loss and solver, each certificate held against other optima
+#   make docs           writes the generated references anew
+#   make clean          removes all that was made here
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -20,10 +21,10 @@ KERNELS := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLi
 # An editable install finds new modules by itself, but not new packages.
 PACKAGES := $(wildcard src/beeline/*/__init__.py src/beeline/*/*/__init__.py)
 PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
-PYTHON_CODE := src tests benchmarks examples tools
+PYTHON_CODE := src tests benchmarks examples tools fuzz
 CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h fuzz/*.cpp)
 
-.PHONY: help demo test test-all lint format bench asan fuzz docs clean
+.PHONY: help demo test test-all lint format bench asan fuzz fuzz-solvers docs clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -109,6 +110,12 @@ build/fuzz/libsvm: $(wildcard fuzz/*.cpp) $(KERNELS)
 	$(FUZZ_CXX) -std=c++17 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
 	  -fno-sanitize-recover=all -DBEELINE_SMALL_WINDOWS -Isrc/beeline/kernels $(wildcard fuzz/*.cpp) $(FUZZED) -pthread -o $@
 
+# Problems have numbers, from FUZZ_FIRST on; a fault is told with the number that makes its problem again, by
+# `PYTHONPATH=. .venv/bin/python -m fuzz.solvers --seed N`.
+FUZZ_FIRST ?= 0
+fuzz-solvers: $(VENV)/install.stamp
+	PYTHONPATH=. $(BIN)/python -m fuzz.solvers --seconds $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(JOBS)
+
 clean:
 	rm -rf $(VENV) $(ASAN) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(PYTHON_CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,8 @@
 """`python -m fuzz.solvers`: random problems until the time or their number is over.
 
-Each problem has a number, from which it can be made again: `python -m fuzz.solvers --seed N` shows it alone. Leaves with
-1 when anything was found wrong.
+Each problem has a number, its seed, from which it is made again: `python -m fuzz.solvers --seed N` shows it alone.
+Leaves with 1 when anything was found wrong: a certificate that is false, a J that is not that of the weights, an
+exception, a run without an end, or one that ends far from its tolerance without a word.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def _serve(pipe: multiprocessing.connection.Connection) -> None:
 
 
 class _Campaign:
+    """All problems of a run, each in one of a few processes, and what was found."""
+
     def __init__(self, told: argparse.Namespace) -> None:
         self.told, self.next = told, told.first
         self.statuses: collections.Counter[str] = collections.Counter()
@@ -70,20 +73,26 @@ class _Campaign:
             self._feed(worker)
         while busy := [worker for worker in workers if worker.seed >= 0]:
             ready = multiprocessing.connection.wait([worker.pipe for worker in busy], timeout=1.0)
-            for worker in busy:
-                if worker.pipe in ready:
-                    try:
-                        self._note(worker.pipe.recv())
-                    except EOFError:
-                        self._fault(worker.seed, "the process ended")
-                        workers[workers.index(worker)] = worker = _Worker()
-                    self._feed(worker)
-                elif time.monotonic() - worker.since > self.told.limit:
-                    self._fault(worker.seed, f"hangs: no end after {self.told.limit:g} s")
+            for number, worker in enumerate(workers):
+                if worker.seed >= 0 and not self._goes_on(worker, worker.pipe in ready):
                     worker.process.kill()
-                    workers[workers.index(worker)] = worker = _Worker()
-                    self._feed(worker)
+                    workers[number] = _Worker()
+                    self._feed(workers[number])
         return self._tell()
+
+    def _goes_on(self, worker: _Worker, ready: bool) -> bool:
+        """Whether the process can be kept; when it has an answer, that is noted and it gets the next problem."""
+        if ready:
+            try:
+                self._note(worker.pipe.recv())
+            except EOFError:
+                self._fault(worker.seed, "the process ended")
+                return False
+            self._feed(worker)
+        elif time.monotonic() - worker.since > self.told.limit:
+            self._fault(worker.seed, f"hangs: no end after {self.told.limit:g} s")
+            return False
+        return True
 
     def _feed(self, worker: _Worker) -> None:
         worker.seed = -1

@@ -12,7 +12,7 @@ import numpy as np
 from beeline.exceptions import BeelineError
 from beeline.objective.certificates import rounding_of
 from beeline.solvers.auto import SOLVERS
-from beeline.solvers.base import ROUNDING_GAP, Status
+from beeline.solvers.base import ROUNDING_GAP, Result, Status
 
 from .problems import Problem, make_problem
 from .reference import Reference
@@ -65,7 +65,7 @@ def _verdict(problem: Problem, status: str, faults: tuple[str, ...], clock: floa
     return Verdict(problem.seed, problem.words, status, faults, time.perf_counter() - clock, float(gap))
 
 
-def _faults(problem: Problem, result: object) -> list[str]:
+def _faults(problem: Problem, result: Result) -> list[str]:
     o, faults = problem.objective, []
     reference = Reference(o, problem.matrix)
     point = o.at(result.theta)
@@ -94,7 +94,6 @@ def _by_another(problem: Problem) -> list[np.ndarray]:
     if not takes:
         return []
     solver = takes[problem.seed % len(takes)]
-    solver.time_limit = 2.0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -118,7 +118,7 @@ main()
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_a_path_goes_on_from_its_file(signalled, beeline, rows, name):
-    options = ("--loss", "squared_hinge", *SHORT, "--json")
+    options = ("--loss", "squared_hinge", "--tol", "1e-9", *SHORT, "--json")
     whole = json.loads(done_well(beeline("select", rows, *options)))
     cut = signalled("select", rows, *options, "--resume", "path", name=name)
     if name == "SIGINT":
@@ -134,7 +134,7 @@ def test_a_path_goes_on_from_its_file(signalled, beeline, rows, name):
 
 
 def test_ctrl_c_during_cold_starts_keeps_what_was_found(signalled, rows):
-    done = signalled("select", rows, *SHORT, "--cold", point=0, cold=True)
+    done = signalled("select", rows, *SHORT, "--stop", "paper", "--cold", point=0, cold=True)
     assert done.returncode == 130, done.stderr
     assert "s because C reached its upper limit\n" in done.stdout
     assert "the best of 8 values" in done.stdout

@@ -49,7 +49,7 @@ def test_accuracies_along_the_path(kind):
     X = rng.normal(size=(300, 12))
     y = np.where(X @ rng.normal(size=12) + 3 * rng.normal(size=300) > 0, 1.0, -1.0)
     best, rates = their_search(kind, scipy.sparse.csr_matrix(X), y, 1e-7)
-    options = {"metric": "accuracy", "intercept": "none", "folds": their_folds(len(y)), "tol": 1e-6}
+    options = {"metric": "accuracy", "intercept": "none", "folds": their_folds(len(y)), "tol": 1e-6, "stop": "paper"}
     found = select_C(X, LOSSES[kind], y, C_max=max(rates), all_the_way=True, **options)
     assert min(rates) == found.curve[0].C
     ours = {point.C: round(point.score * len(y)) for point in found.curve}
@@ -71,7 +71,9 @@ def test_the_best_of_real_data(name, kind, shared_data):
     file, n_features = SETS[name]
     X, y = load_svmlight_file(shared_data(name) / file, n_features=n_features)
     best, rates = their_search(kind, X, y, 0.01)
-    found = select_C(X, LOSSES[kind], y, metric="accuracy", intercept="none", folds=their_folds(len(y)), tol=5e-3)
+    found = select_C(
+        X, LOSSES[kind], y, metric="accuracy", intercept="none", folds=their_folds(len(y)), tol=5e-3, stop="paper"
+    )
     assert min(rates) == found.curve[0].C
     score = max(found.best_score, rates.get(found.best_C, 0.0))
     assert found.best_C == best or round(score * len(y)) >= round(rates[best] * len(y))

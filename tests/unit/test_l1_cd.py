@@ -25,10 +25,10 @@ from beeline.losses import (
     SquaredHinge,
 )
 from beeline.objective import Objective
+from beeline.objective import tangent_bound as lower_bound
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
-from beeline.objective import tangent_bound as lower_bound
 from beeline.solvers.l1_cd import L1CD, strength_max
 
 LOSSES = [Logistic(), SquaredHinge(), LeastSquares(), SquaredEpsilonInsensitive(0.2), RoundedHinge(0.5)]

@@ -15,7 +15,7 @@ from beeline.exceptions import DataError, ParameterError
 from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
-from beeline.solvers.lockstep import Affine, Lockstep, LockstepNewton
+from beeline.solvers.lockstep import Affine, ByPromise, Lockstep, LockstepNewton
 from beeline.solvers.newton import Newton
 
 
@@ -68,39 +68,39 @@ def test_each_problem_reaches_its_own_optimum(loss, intercept, strength):
     X, y = rows()
     for block in blocks(X):
         every = problems(ArrayDataset(block), y, loss, intercept)
-        newton = LockstepNewton(every, [0] * 3, [1.0] * 3, tol=1e-9)
+        newton = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
         newton.set_strength(strength)
         newton.solve()
         assert newton.unsolved == []
         for o, point in zip(every, newton.points, strict=True):
             alone = Newton(tol=1e-13).run(o.with_strength(strength))
-            assert_allclose(point.theta, alone.theta, rtol=1e-6, atol=1e-7)
+            assert_allclose(point.theta, alone.theta, rtol=1e-5, atol=1e-6)
 
 
 def test_a_problem_alone_is_solved_too():
     X, y = rows()
     (o,) = problems(from_arrays(X), y, "squared_hinge", n=1)
-    newton = LockstepNewton([o], [0], [1.0], tol=1e-9)
+    newton = LockstepNewton([o], [0], ByPromise(1e-13))
     newton.hessians.steps = 8
     for strength in (10.0, 0.01):
         newton.set_strength(strength)
         newton.solve()
     assert newton.unsolved == []
-    assert_allclose(newton.points[0].theta, Newton(tol=1e-13).run(o.with_strength(0.01)).theta, rtol=1e-6, atol=1e-7)
+    assert_allclose(newton.points[0].theta, Newton(tol=1e-13).run(o.with_strength(0.01)).theta, rtol=1e-5, atol=1e-6)
 
 
 def test_a_path_of_strengths_ends_where_a_cold_start_does():
     X, y = rows()
     every = problems(from_arrays(X), y)
-    warm = LockstepNewton(every, [0] * 3, [1.0] * 3, tol=1e-10)
+    warm = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
     for strength in (100.0, 10.0, 1.0, 0.1):
         warm.set_strength(strength)
         warm.solve()
-    cold = LockstepNewton(every, [0] * 3, [1.0] * 3, tol=1e-10)
+    cold = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
     cold.set_strength(0.1)
     cold.solve()
     for a, b in zip(warm.points, cold.points, strict=True):
-        assert_allclose(a.theta, b.theta, rtol=1e-7, atol=1e-9)
+        assert_allclose(a.theta, b.theta, rtol=1e-5, atol=1e-6)
 
 
 def test_many_features_go_by_conjugate_gradients():
@@ -109,7 +109,7 @@ def test_many_features_go_by_conjugate_gradients():
     S = S.multiply(np.where(rng.random(6000) < 0.1, 30.0, 1.0)).tocsr()  # so that a diagonal helps
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
     every = problems(from_arrays(S), y)
-    newton = LockstepNewton(every, [0] * 3, [1.0] * 3, tol=1e-8)
+    newton = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
     for strength in (1.0, 0.1):
         newton.set_strength(strength)
         newton.solve()
@@ -121,7 +121,7 @@ def test_many_features_go_by_conjugate_gradients():
 
 def test_a_change_of_strength_costs_no_pass():
     X, y = rows()
-    newton = LockstepNewton(problems(from_arrays(X), y), [0] * 3, [1.0] * 3)
+    newton = LockstepNewton(problems(from_arrays(X), y), [0] * 3)
     newton.set_strength(1.0)
     newton.solve()
     before = newton.passes
@@ -129,7 +129,7 @@ def test_a_change_of_strength_costs_no_pass():
     assert newton.passes == before
     every = problems(from_arrays(X), y)
     gradients = [o.with_strength(0.5).at(p.theta).gradient for o, p in zip(every, newton.points, strict=True)]
-    zero = [o.at().gradient for o in every]
+    zero = [o.at_null().gradient for o in every]
     expected = [np.linalg.norm(g) / np.linalg.norm(z) for g, z in zip(gradients, zero, strict=True)]
     assert_allclose(ratios, expected, rtol=1e-10)
 
@@ -140,7 +140,7 @@ def test_several_shards_and_a_store_give_the_same(tmp_path):
     store = convert(tmp_path / "rows.npz", tmp_path / "rows.store", layout="dense")
     thetas = []
     for data, engine in ((from_arrays(X), None), (store, Threads(memory=4000))):
-        newton = LockstepNewton(problems(data, y, engine=engine), [0] * 3, [1.0] * 3, tol=1e-10)
+        newton = LockstepNewton(problems(data, y, engine=engine), [0] * 3, ByPromise(1e-13))
         newton.set_strength(0.3)
         newton.solve()
         thetas.append(np.array([point.theta for point in newton.points]))
@@ -152,7 +152,7 @@ def test_the_number_of_threads_does_not_show(same_bits, layout):
     X, y = rows(20_000, 11)
 
     def solved():
-        newton = LockstepNewton(problems(from_arrays(layout(X)), y), [0] * 3, [1.0] * 3)
+        newton = LockstepNewton(problems(from_arrays(layout(X)), y), [0] * 3)
         newton.set_strength(0.1)
         newton.solve()
         return [point.theta for point in newton.points]
@@ -166,7 +166,7 @@ def test_seeing_features_through_a_scaling_is_scaling_them(intercept):
     rng = np.random.default_rng(4)
     factor, shift = rng.uniform(0.5, 2, size=(7, 2)), rng.normal(size=(7, 2))
     plain = problems(from_arrays(X), y, intercept=intercept, n=2)
-    seen = LockstepNewton(plain, [0, 0], [1.0, 1.0], 1e-10, Affine(factor, shift))
+    seen = LockstepNewton(plain, [0, 0], ByPromise(1e-13), Affine(factor, shift))
     seen.set_strength(0.2)
     seen.solve()
     for k, point in enumerate(seen.points):
@@ -174,21 +174,21 @@ def test_seeing_features_through_a_scaling_is_scaling_them(intercept):
             from_arrays(X * factor[:, k] + shift[:, k]), y, plain[k].costs, get_loss("logistic"), L2(), 0.2, intercept
         )
         alone = Newton(tol=1e-14).run(scaled)
-        assert_allclose(point.theta, alone.theta, rtol=1e-6, atol=1e-7)
+        assert_allclose(point.theta, alone.theta, rtol=1e-5, atol=1e-6)
         assert_allclose(point.z[0], scaled.scores(point.theta)[0], rtol=1e-9, atol=1e-9)
 
 
 def test_more_problems_than_fit_at_once_are_taken_in_groups(monkeypatch):
     X, y = rows()
-    together = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, [1.0] * 5, tol=1e-10)
+    together = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPromise(1e-13))
     together.set_strength(0.1)
     together.solve()
     monkeypatch.setattr("beeline.solvers.lockstep._MOST_NUMBERS", 16)
-    apart = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, [1.0] * 5, tol=1e-10)
+    apart = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPromise(1e-13))
     apart.set_strength(0.1)
     apart.solve()
     for a, b in zip(together.points, apart.points, strict=True):
-        assert_allclose(a.theta, b.theta, rtol=1e-6, atol=1e-8)
+        assert_allclose(a.theta, b.theta, rtol=1e-5, atol=1e-6)
 
 
 def test_problems_over_different_rows_are_refused():

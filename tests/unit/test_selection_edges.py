@@ -11,13 +11,13 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from beeline import LogisticRegression, from_arrays, select_C
-from beeline.exceptions import ConvergenceWarning, LabelError, ParameterError
+from beeline.exceptions import ConvergenceWarning, LabelError, ModelWarning, ParameterError
 from beeline.fitting import Settings, fit
 from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.selection import End, PathPoint, Selection
-from beeline.solvers.lockstep import LockstepNewton
+from beeline.solvers.lockstep import ByPromise, LockstepNewton
 
 
 def rows(n=60, d=4, seed=0):
@@ -83,20 +83,22 @@ def test_a_curve_without_any_score_has_a_first_point(rule):
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_a_pass_limit_is_kept_and_said(loss):
     X, y = rows(d=20)
-    with pytest.warns(ConvergenceWarning, match=r"the pass limit ended .* raise max_passes \(now 2\)") as caught:
+    with pytest.warns(ConvergenceWarning, match=r"5 trainings .* ended before .* raise max_passes \(now 2\)") as caught:
         select_C(X * np.logspace(0, 4, 20), loss, y > 0, max_passes=2, C_min=1.0, C_max=2.0, tol=1e-9)
     assert len(caught) == 1
 
 
 def test_one_training_is_not_many():
     X, y = rows(d=20)
-    with pytest.warns(ConvergenceWarning, match=r"the pass limit ended a training at the best C, 1;"):
+    with pytest.warns(ConvergenceWarning, match=r"^a training at the best C, 1, ended before the tolerance;"):
         select_C(X, "hinge", y > 0, folds=0.3, max_passes=1, C_min=1.0, C_max=1.0, tol=1e-9)
 
 
 def test_an_estimator_limits_its_search_too():
     X, y = rows(d=20)
-    with pytest.warns(ConvergenceWarning, match="pass limit"):  # of the search, of the last training, or both
+    with pytest.warns(
+        ConvergenceWarning, match=r"ended before|pass limit"
+    ):  # of the search, of the last training, or both
         model = LogisticRegression(C="auto", max_passes=1).fit(X * np.logspace(0, 4, 20), y > 0)
     assert any(point.unsolved for point in model.selection_.curve)
 
@@ -105,7 +107,7 @@ def test_what_rounding_stops_is_no_pass_limit():
     """Nothing lowers J any more, and the tolerance is out of reach: more passes would not help."""
     X, y = rows()
     o = Objective(from_arrays(X), np.where(y > 0, 1.0, -1.0), np.ones(60), get_loss("logistic"), L2())
-    newton = LockstepNewton([o], [0], [1.0], tol=1e-300)
+    newton = LockstepNewton([o], [0], ByPromise(1e-300))
     newton.set_strength(1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -120,18 +122,21 @@ def test_what_rounding_stops_is_no_pass_limit():
 def test_a_finished_path_tells_the_same_tolerance_and_the_same_warning(tmp_path):
     X, _ = rows(d=20)
     classes = (np.arange(60) < 12).astype(int)
-    settings = {"resume": tmp_path / "path", "max_passes": 2, "C_min": 1.0, "C_max": 2.0, "tol": 1e-3}
-    with pytest.warns(ConvergenceWarning):
+    settings = {"resume": tmp_path / "path", "max_passes": 2, "C_min": 1.0, "C_max": 2.0, "tol": 1e-3, "stop": "paper"}
+    with pytest.warns((ConvergenceWarning, ModelWarning)) as one:
         first = select_C(X * np.logspace(0, 4, 20), "logistic", classes, **settings)
-    with pytest.warns(ConvergenceWarning):
+    with pytest.warns((ConvergenceWarning, ModelWarning)) as other:
         again = select_C(X * np.logspace(0, 4, 20), "logistic", classes, **settings)
+    assert len(one) == 2
+    assert [str(w.message) for w in other] == [str(w.message) for w in one]
     assert again.stop_tol == first.stop_tol < 1e-3
     assert [p.unsolved for p in again.curve] == [p.unsolved for p in first.curve]
 
 
 def test_a_path_knows_the_last_rows_too(tmp_path):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(1500, 2)), rng.integers(0, 2, 1500)
+    X = rng.normal(size=(1500, 2))
+    y = X[:, 0] > 0
     select_C(X, "squared_hinge", y, resume=tmp_path / "path", C_min=1.0, C_max=1.0)
     X[1200:] *= 2
     with pytest.raises(ParameterError, match="differs in its labels, weights, folds and rows"):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from beeline.selection import PathPoint
-    from beeline.selection.selecting import OnPoint
     from beeline.selection.result import Rule
     from beeline.selection.scoring import Metric
+    from beeline.selection.selecting import OnPoint
 
 __all__ = ["curve_table", "power_of_two", "score_text", "watched_search"]
 

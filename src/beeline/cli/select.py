@@ -22,9 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["select"]
 
 RuleName = Literal["best", "one_se"]
+StopName = Literal["auto", "paper"]
 
 # What `train` has no need of once C is known.
-_OF_THE_SEARCH = {"folds", "metric", "resume", "report", "rule", "C_min", "C_max", "tol", "cold", "json", "debug"}
+_OF_THE_SEARCH = {
+    "folds",
+    "metric",
+    "resume",
+    "report",
+    "rule",
+    "stop",
+    "refine",
+    "C_min",
+    "C_max",
+    "tol",
+    "cold",
+    "json",
+    "debug",
+}
 
 
 @with_read_options
@@ -45,16 +60,34 @@ def select(
             "Which C is taken: the best, or the smallest within one standard error of it.", "RULE", choices=RuleName
         ),
     ] = "best",
+    stop: Annotated[
+        StopName,
+        search_option(
+            "When the path ends: auto, when neither scores nor losses on held-out rows improve any more; paper, when "
+            "the weights no longer change with C.",
+            "RULE",
+            choices=StopName,
+        ),
+    ] = "auto",
+    refine: Annotated[
+        bool, search_option("In the end, try half a step to both sides of the best C too.", None, "--refine")
+    ] = False,
     C_min: Annotated[
-        float | None, search_option("The first C; when not given, one that is too small for any data.", "C", "--C-min")
+        float | None,
+        search_option("The first C; when not given, where a model begins to have something to say.", "C", "--C-min"),
     ] = None,
     C_max: Annotated[
         float | None,
-        search_option("The last C, unless the weights settle before; far beyond most when not given.", "C", "--C-max"),
+        search_option("The last C, unless the path ends before; far beyond most when not given.", "C", "--C-max"),
     ] = None,
     tol: Annotated[
-        float, search_option("How exactly folds are solved, and when the weights count as settled.", "PART")
-    ] = 1e-2,
+        float | None,
+        search_option(
+            "How exactly folds are solved: to this part of the objective, 1e-4 when not given; with --stop paper to "
+            "this part of the gradient, 1e-2 when not given, and weights that change less count as settled.",
+            "PART",
+        ),
+    ] = None,
     cold: Annotated[
         bool, search_option("Afterwards, try the same values from cold starts, to compare the time.", None, "--cold")
     ] = False,
@@ -66,7 +99,7 @@ def select(
 ) -> None:
     """Search for the best C by cross-validation, each value from where the last one ended.
 
-    DATA is a store, or whatever can be converted to one. C doubles until the weights no longer change. Ctrl-C ends the
+    DATA is a store, or whatever can be converted to one. C doubles until scores no longer improve. Ctrl-C ends the
     search, tells the best C so far and, with -o, trains with it; the exit code is 130 then. Where there is reason to
     doubt what was found, a warning says why and what to do, and the exit code is 3.
 
@@ -86,7 +119,15 @@ def select(
 
         if cold and training.searches_epsilon:
             raise ParameterError("cold has no meaning with epsilon=auto; leave it out")
-        limits = {"rule": rule, "C_min": C_min, "C_max": C_max, "tol": tol, "compare_cold": cold}
+        limits: dict[str, Any] = {
+            "rule": rule,
+            "stop": stop,
+            "refine": refine,
+            "C_min": C_min,
+            "C_max": C_max,
+            "tol": tol,
+            "compare_cold": cold,
+        }
         limits |= {"max_passes": training.max_passes, "search_epsilon": training.searches_epsilon}
         limits |= {"time_limit": training.time_limit} if output is None else {}  # else some of it is for the model
         settings = Settings(C="auto", selecting=searching.selecting(**limits), **training.to_settings())

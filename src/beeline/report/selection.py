@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -102,6 +103,8 @@ def _beyond(selection: Selection) -> str:
             ": at three values of C in a row the weights of the last one were good enough as they were, so larger ones "
             "would give nearly the same model"
         )
+    if selection.end in (End.WORSE, End.FLAT):
+        return ": neither their score nor their loss was noticeably better at the last values of C"
     return "; larger values were not tried"
 
 
@@ -109,7 +112,7 @@ def _at_the_edge(selection: Selection) -> str | None:
     values = [point.C for point in selection.curve if point.epsilon == selection.best.epsilon]
     if len(values) == 1:
         return None
-    if selection.best_C == max(values) and selection.end is not End.SETTLED:
+    if selection.best_C == max(values) and selection.end not in (End.SETTLED, End.FLAT):
         return "The chosen C is the largest that was tried: a larger one may be better still."
     if selection.best_C == min(values):
         return "The chosen C is the smallest that was tried."
@@ -122,6 +125,7 @@ def _key_figures(selection: Selection) -> str:
     spread = f" <small>± {number(best.spread, 2)}</small>" if len(best.fold_scores) > 1 else ""
     figures = [
         (selection.metric, f"{score}{spread}"),
+        *([] if math.isnan(selection.null_score) else [("without a model", number(selection.null_score, 5))]),
         ("values tried" if best.epsilon is None else "pairs tried", number(len(selection.curve))),
         ("seconds", number(selection.seconds, 3)),
         ("passes over the data", number(sum(point.passes for point in selection.curve), 4)),

@@ -35,16 +35,27 @@ def selection_figure(selection: Selection) -> str:
 
 def _label(selection: Selection) -> str:
     return (
-        f"{selection.metric}, cumulative seconds and stop ratio against the logarithm of C: {selection.sentence}. "
+        f"{selection.metric}, cumulative seconds and {_below(selection)} against the logarithm of C: "
+        f"{selection.sentence}. "
         "The table below has the numbers."
     )
+
+
+def _below(selection: Selection) -> str:
+    return "stop ratio" if selection.stop == "paper" else "losses"
+
+
+def _about_below(selection: Selection) -> str:
+    """What the lower panel shows."""
+    if selection.stop == "paper":
+        return "Below: by how much the weights still change with C; filled points are at or below the tolerance."
+    return "Below: the mean of the loss itself, over held-out rows and over those trained on."
 
 
 def _caption(selection: Selection) -> str:
     words = (
         f"Left axis: {selection.metric} on held-out rows. Right axis: seconds from the first C to the current one. "
-        "Solid line: the chosen C; dotted line: the last C tried. Below: by how much the weights still change with C; "
-        "filled points are at or below the tolerance."
+        f"Solid line: the chosen C; dotted line: the largest C tried. {_about_below(selection)}"
     )
     if selection.best.epsilon is None:
         return words
@@ -58,7 +69,11 @@ def _hints(selection: Selection, path: list[PathPoint]) -> list[str]:
         lines = [f"C = {point.C:.6g} (log₂ C = {math.log2(point.C):.5g})"]
         spread = f" ± {number(point.spread, 2)}" if len(point.fold_scores) > 1 else ""
         lines += [f"{selection.metric} {number(point.score, 5)}{spread}"]
-        lines += [f"{number(seconds, 3)} seconds up to here", f"stop ratio {number(point.stop_ratio, 3)}"]
+        lines.append(f"{number(seconds, 3)} seconds up to here")
+        if selection.stop == "paper":
+            lines.append(f"stop ratio {number(point.stop_ratio, 3)}")
+        else:
+            lines.append(f"loss {number(point.loss, 4)} held out, {number(point.training_loss, 4)} in training")
         texts.append("\n".join(lines))
     return texts
 

@@ -10,7 +10,7 @@ from beeline.selection.plot import path_of
 
 __all__ = ["curve_table", "starts_table"]
 
-_CAPTION = "In the order of the search; the spread is the standard deviation over the folds."
+_CAPTION = "The spread is the standard deviation over the folds."
 
 
 def curve_table(selection: Selection) -> str:
@@ -18,7 +18,8 @@ def curve_table(selection: Selection) -> str:
     cold = {(point.C, point.epsilon): point for point in selection.cold.curve} if selection.cold is not None else {}
     chosen = selection.best.epsilon
     columns = ["C", "log₂ C", *([] if chosen is None else ["ε"])]
-    columns += [f"{selection.metric} ± spread", "seconds", *(["seconds, cold"] if cold else []), "passes", "stop ratio"]
+    columns += [f"{selection.metric} ± spread", "seconds", *(["seconds, cold"] if cold else []), "passes"]
+    columns += ["stop ratio"] if selection.stop == "paper" else ["loss, held out", "loss, training"]
     row = _Rows(selection, cold)
     shown = table(_CAPTION, columns, [row(point) for point in path_of(selection.curve, chosen)])
     others = [row(point) for point in selection.curve if point.epsilon != chosen]
@@ -32,7 +33,7 @@ class _Rows:
     """Writes the rows of the curve, all in the same form."""
 
     def __init__(self, selection: Selection, cold: dict[tuple[float, float | None], PathPoint]) -> None:
-        self.best, self.cold = selection.best, cold
+        self.best, self.cold, self.stop = selection.best, cold, selection.stop
         points = [*selection.curve, *cold.values()]
         self.slowest = max(point.seconds for point in points)
         self.score = decimals([point.score for point in points], 5)
@@ -52,7 +53,9 @@ class _Rows:
         cells.append(self._time(point))
         if self.cold:
             cells.append(self._time(self.cold.get((point.C, point.epsilon))))
-        cells += [_cell(self.passes(point.passes)), _cell(number(point.stop_ratio, 3))]
+        cells.append(_cell(self.passes(point.passes)))
+        last = ((point.stop_ratio, 3),) if self.stop == "paper" else ((point.loss, 4), (point.training_loss, 4))
+        cells += [_cell(number(value, digits)) for value, digits in last]
         return f"{opening}{''.join(cells)}</tr>"
 
     def _measured(self, point: PathPoint) -> str:

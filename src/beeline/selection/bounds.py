@@ -13,7 +13,7 @@ from beeline.solvers.planes import balances
 
 __all__ = ["first_C", "highest_C", "lowest_C", "null_C"]
 
-_SOMETHING = 0.01  # of the loss without a model, that a step along its gradient would take at first
+_SOMETHING = 0.1  # of the loss without a model, that a step along its gradient would take at first
 _WIDTH = 0.1  # of what the labels' scale is, over which kinks are rounded off to have one gradient
 
 # |dl/dz| of a loss whose slope at zero weights is not its steepest; (21) goes by the steepest.
@@ -26,7 +26,7 @@ def first_C(objective: Objective) -> float:  # noqa: N802
     """The C at which a model begins to have something to say.
 
     With L1, where the first weight leaves zero: l1/max|v_j| for v, the gradient of the loss without a model. Else
-    w_C ≈ −C·v/l2 for small C, and the loss falls by C·‖v‖²/l2: here by a hundredth of what it is. Unlike (21), that
+    w_C ≈ −C·v/l2 for small C, and the loss falls by C·‖v‖²/l2: here by a tenth of what it is. Unlike (21), that
     neither depends on the offset of the labels nor on the longest row, and scaled features or labels scale it exactly.
     The costs of `objective` have C = 1, and its strength is 1.
     """

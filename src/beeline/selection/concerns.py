@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from beeline.exceptions import ConvergenceWarning, ModelWarning
+from beeline.losses import Loss
 from beeline.selection.itinerary import is_noticeable
 from beeline.selection.result import End, Selection
 from beeline.selection.selecting import Selecting
@@ -13,7 +14,9 @@ from beeline.solvers.concerns import Concern
 __all__ = ["concerns_about_search"]
 
 
-def concerns_about_search(found: Selection, selecting: Selecting, failure: Exception | None) -> list[Concern]:
+def concerns_about_search(
+    found: Selection, selecting: Selecting, loss: Loss, failure: Exception | None
+) -> list[Concern]:
     """What a user must know, with what to do."""
     concerns = []
     if failure is not None:
@@ -26,19 +29,18 @@ def concerns_about_search(found: Selection, selecting: Selecting, failure: Excep
         )
     if unsolved := found.best.unsolved:
         trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
-        limits = f"max_passes (now {selecting.max_passes:g})"
         concerns.append(
             Concern(
-                f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise {limits}, or scale the "
-                "features",
+                f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise max_passes (now "
+                f"{selecting.max_passes:g}), or scale the features",
                 ConvergenceWarning,
             )
         )
     if not math.isnan(found.null_score) and not _is_worth_it(found):
         concerns.append(
             Concern(
-                f"at no C was the {found.metric} on held-out rows ({found.best_score:.5g} at best) better than "
-                f"that of the intercept alone ({found.null_score:.5g}); scale the features, or take another loss or metric",
+                f"at no C was the {found.metric} on held-out rows ({found.best_score:.5g} at best) better than that "
+                f"of the intercept alone ({found.null_score:.5g}); {_advice(loss)}",
                 ModelWarning,
             )
         )
@@ -47,11 +49,18 @@ def concerns_about_search(found: Selection, selecting: Selecting, failure: Excep
         if found.end is End.TIME or selecting.C_max is None:
             concerns.append(
                 Concern(
-                    f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; raise {limit}",
+                    f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; raise "
+                    f"{limit}",
                     ConvergenceWarning,
                 )
             )
     return concerns
+
+
+def _advice(loss: Loss) -> str:
+    if "perceptron" in loss.name:
+        return f"zero weights are an optimum of {loss.name!r}: take another loss, such as 'hinge'"
+    return "scale the features, or take another loss or metric"
 
 
 def _is_worth_it(found: Selection) -> bool:

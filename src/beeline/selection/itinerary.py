@@ -15,6 +15,7 @@ _SETTLED = 3  # (24): t = −2, −1, 0
 _FAR = 8.0  # times a C, over which a path that goes nowhere is followed
 _NOTICEABLE = 1e-3  # of what was gained over no model, or of ten times what is left to gain
 _CLEARLY = 1e-2  # of the loss
+_OVERFITTED = 0.25  # of the loss on held-out rows, below which that of training rows says nothing any more
 _MOST_DOWN = 12  # values of C below the first
 
 
@@ -110,6 +111,8 @@ def scores_have_settled(
     without = _error(null.score, greater_is_better)
     improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss))
     waited = len(path) - 1 - improved
+    if path[-1].training_loss < _OVERFITTED * path[-1].loss:  # and more so with every further C
+        patience = max(2, patience - 1)
     if waited < patience:
         return None
     best = min(range(len(path)), key=errors.__getitem__)

@@ -33,7 +33,7 @@ __all__ = ["select"]
 
 _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
-_WIDEST = 2.0**30  # times the first C, where a path ends at the latest
+_WIDEST = 2.0**40  # times the first C, where a path ends at the latest
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
 
@@ -254,8 +254,10 @@ class _Search:
                 "other folds, or another metric"
             )
         null = next(point for point in self.nulls if point.epsilon == found.best.epsilon)
-        found = replace(found, null_score=null.score)
-        return replace(found, concerns=tuple(concerns_about_search(found, self.selecting, self.failure)))
+        found = replace(found, null_score=null.score, stop=self.selecting.stop)
+        return replace(
+            found, concerns=tuple(concerns_about_search(found, self.selecting, self.task.loss, self.failure))
+        )
 
 
 def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:

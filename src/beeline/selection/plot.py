@@ -18,12 +18,13 @@ __all__ = ["draw_selection", "path_of"]
 
 
 def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure:
-    """Score, cumulative time and stop ratio against log₂ C.
+    """Score, cumulative time and losses (or stop ratio) against log₂ C.
 
     The upper panel has the score, with a band of one standard deviation over the folds, on its left axis, and on its
     right one the seconds from the first C to the current one, from warm starts and, where the selection has them, from
     cold ones. A solid vertical line is at the C that was chosen, a dotted one where the path ended. The lower panel has
-    the stop ratio, filled where it is at or below `stop_tol`. Where ε was searched too, the path of the chosen ε is
+    the mean losses of held-out and of training rows; or, where the path ended by the paper's rule, the stop ratio,
+    filled where it is at or below `stop_tol`. Where ε was searched too, the path of the chosen ε is
     drawn, and the scores of the others are faint.
 
     Parameters
@@ -44,7 +45,7 @@ def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure
     path = path_of(selection.curve, selection.best.epsilon)
     _draw_scores(upper, selection, path)
     right = _draw_times(upper, selection, path)
-    _draw_ratios(lower, selection, path)
+    (_draw_ratios if selection.stop == "paper" else _draw_losses)(lower, selection, path)
     _draw_lines(upper, lower, selection, path)
     narrow = is_narrow(figure)
     _finish_axes(upper, lower, right, narrow)
@@ -53,7 +54,7 @@ def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure
 
 
 def path_of(curve: Iterable[PathPoint], epsilon: float | None) -> list[PathPoint]:
-    """The points with one ε, in the order of the search."""
+    """The points with one ε, in their order."""
     return [point for point in curve if point.epsilon == epsilon]
 
 
@@ -135,6 +136,18 @@ def _draw_ratios(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
             fontsize=SMALL,
         )
     axes.set_ylabel("stop ratio", color=COLOURS["stop"])
+    axes.set_xlabel("log₂ C")
+
+
+def _draw_losses(axes: Axes, selection: Selection, path: list[PathPoint]) -> None:
+    x = _log2(path)
+    held_out, training = [point.loss for point in path], [point.training_loss for point in path]
+    axes.plot(x, held_out, color=COLOURS["stop"], linewidth=1.4, marker="o", markersize=3.5, label="held out")
+    axes.plot(x, training, color=COLOURS["stop"], linewidth=1.4, dashes=(4, 2), label="training")
+    if min(*held_out, *training) > 0:
+        axes.set_yscale("log")
+    axes.legend(loc="lower left", frameon=False, fontsize=SMALL, labelcolor=COLOURS["ink"])
+    axes.set_ylabel("mean loss", color=COLOURS["stop"])
     axes.set_xlabel("log₂ C")
 
 

@@ -17,9 +17,10 @@ from beeline.solvers.training import Trained
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["End", "PathPoint", "Rule", "Selection"]
+__all__ = ["End", "PathPoint", "Rule", "Selection", "Stop"]
 
 Rule = Literal["best", "one_se"]
+Stop = Literal["auto", "paper"]
 
 
 class End(Enum):
@@ -57,7 +58,7 @@ class PathPoint:
     unsolved
         How many trainings ended before their tolerance.
     training_loss
-        The losses of all training rows, in all folds.
+        The mean of the loss over all rows trained on, in all folds.
     """
 
     C: float
@@ -112,6 +113,8 @@ class Selection:
         None for a selection made by hand.
     cold
         The same C values from cold starts, where they were asked for.
+    stop
+        The rule by which the path ended, as in `Selecting`.
     concerns
         What was warned of: trainings that met a limit, scores that are no better than without a model, and the like.
     """
@@ -125,6 +128,7 @@ class Selection:
     start: Trained | None = field(default=None, repr=False)
     cold: Selection | None = field(default=None, repr=False)
     null_score: float = math.nan
+    stop: Stop = "paper"
     concerns: tuple[Concern, ...] = ()
 
     def __post_init__(self) -> None:
@@ -183,6 +187,7 @@ class Selection:
             "rule": self.rule,
             "end": self.end.name.lower(),
             "why": self.end.value,
+            "stop": self.stop,
             "stop_tol": self.stop_tol,
             "seconds": self.seconds,
             "null_score": finite(self.null_score),

@@ -123,8 +123,9 @@ class Runner(ABC):
 
     @property
     def training_loss(self) -> float:
-        """The losses of all training rows, in all folds."""
-        return sum(point.loss for point in self.points)
+        """The mean loss of the training rows, over all folds; rows count by their costs."""
+        total = sum(float(fold[0].costs.sum()) for fold in self.problems)
+        return sum(point.loss for point in self.points) / total if total else 0.0
 
     def of_fold(self, k: int) -> slice:
         """The places of a fold's problems in `flat`."""

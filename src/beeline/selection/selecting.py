@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from beeline._types import AnyArray
 from beeline.exceptions import ParameterError
 from beeline.selection.folds import Splitting
-from beeline.selection.result import PathPoint, Rule
+from beeline.selection.result import PathPoint, Rule, Stop
 
-__all__ = ["OnPoint", "Selecting", "Stop"]
+__all__ = ["OnPoint", "Selecting"]
 
 OnPoint = Callable[[PathPoint], bool | None]
 """Is called after every C; returning True ends the search."""
-
-Stop = Literal["auto", "paper"]
 
 _TOLS: dict[str, float] = {"auto": 1e-4, "paper": 1e-2}
 

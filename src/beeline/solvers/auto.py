@@ -7,6 +7,7 @@ always goes the same way. docs/solvers.md says the same for users.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -36,8 +37,10 @@ _ROUNDED_STEPS = 25
 # Dual coordinate descent is fast on smooth losses while the Hessian's usual eigenvalue is at most so many times λ.
 _GENTLE = 1000.0
 _SAMPLE = 1000
-# Coordinate descent on classes is fast, or hopeless: from here on Newton's method with rounded kinks goes on.
+# Coordinate descent on classes is fast, or hopeless: from here on Newton's method with rounded kinks goes on, sooner
+# where its steps cost next to nothing.
 _CLASS_PASSES, _MOST_CLASS_WEIGHTS = 500, 100_000
+_FEW_CLASS_PASSES, _FEW_CLASS_WEIGHTS = 200, 2000
 # The interior-point method takes few steps whatever the problem, and many passes in each of them.
 _FEW_ROWS, _FEW_FEATURES = 20_000, 2000
 # The bundle method needs some hundred passes, or thousands where weights are large.
@@ -85,27 +88,44 @@ def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solv
     if "newton" in works:
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else works["newton"]
-    if "rounded_newton" in works and objective.size <= MOST_FEATURES:
-        return Relay(works["dual_cd"], works["rounded_newton"], _passes_to_relay(objective))
-    return works["dual_cd"]
+    if objective.size > MOST_FEATURES:
+        return works["dual_cd"]
+    return _by_rows_at_first(objective, works)
+
+
+def _by_rows_at_first(objective: Objective, works: dict[str, Solver]) -> Solver:
+    """For a hinge and its like: coordinate descent is fast, or hopeless."""
+    first, passes = works["dual_cd"], _passes_to_relay(objective)
+    if "interior_point" in works and _is_small(objective):
+        return Relay(first, works["interior_point"], passes)
+    if "rounded_newton" not in works:
+        return first
+    relay = Relay(first, works["rounded_newton"], passes)
+    return Relay(relay, works["interior_point"]) if "interior_point" in works else relay
 
 
 def _for_class_hinges(objective: Objective, works: dict[str, Solver]) -> Solver:
     if "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
-        return Relay(works["class_dual_cd"], works["rounded_newton"], _CLASS_PASSES)
+        passes = _FEW_CLASS_PASSES if objective.size <= _FEW_CLASS_WEIGHTS else _CLASS_PASSES
+        return Relay(works["class_dual_cd"], works["rounded_newton"], passes)
     return works["class_dual_cd"]
 
 
 def _for_pieces(objective: Objective, works: dict[str, Solver]) -> Solver:
     """For a piecewise linear loss without a dual solver: by the number of rows and features."""
-    few = objective.data.n_rows <= _FEW_ROWS and min(objective.size, objective.data.n_rows) <= _FEW_FEATURES
-    if few:
+    if _is_small(objective):
         return works["interior_point"]
     if "rounded_newton" in works:
         return works["rounded_newton"]
     if objective.size <= MOST_FEATURES:
         return Relay(works["bundle"], works["interior_point"], _BUNDLE_PASSES)
     return works["bundle"]
+
+
+def _is_small(objective: Objective) -> bool:
+    """Whether the interior-point method's many passes are cheap."""
+    n = objective.data.n_rows
+    return n <= _FEW_ROWS and min(objective.size, n) <= _FEW_FEATURES
 
 
 def _stiffness(objective: Objective) -> float:
@@ -133,17 +153,18 @@ class Relay(Solver):
 
     Dual coordinate descent needs anything from ten passes to thousands, and nobody knows before; Newton's method with
     rounded kinks needs much the same on all data with few features. So the first runs for as long as the second would
-    take.
+    take. Where the first can do no better, by rounding or because features are of too different sizes for it, the
+    second goes on at once.
 
     Parameters
     ----------
     first, second
-        The solvers.
+        The solvers; the first may be a relay itself.
     passes
-        After how many passes the second takes over.
+        After how many passes the second takes over; ∞: not before the first can do no better.
     """
 
-    def __init__(self, first: Solver, second: Solver, passes: float) -> None:
+    def __init__(self, first: Solver, second: Solver, passes: float = math.inf) -> None:
         super().__init__(first.tol, first.max_passes)
         self.first, self.second, self.passes = first, second, passes
         self.name, self.takes_dual = first.name, first.takes_dual
@@ -155,7 +176,7 @@ class Relay(Solver):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """The steps of the first, then of the second."""
         for step in self.first.steps(objective, start):
-            yield replace(step, solver=self.first.name)
+            yield replace(step, solver=step.solver or self.first.name, final=False)
             start, passes = step.theta, step.passes
             if passes >= self.passes or step.final:
                 break

@@ -159,8 +159,8 @@ class _Descent:
                 self.sweeps.recentre()
             if growth <= 1e-4 * total and np.abs(self._totals()).max() <= 1e-3 * self.total:
                 break
-            if self.n_sweeps >= first + self._FIRST and self._is_due(work, total):
-                break
+            if not scored or (self.n_sweeps >= first + self._FIRST and self._is_due(work, total)):
+                break  # where all rows have left, a look wakes them
         self.gained += total
         return total > 0 or float(np.abs(self._totals()).max()) > 1e-12 * self.total
 

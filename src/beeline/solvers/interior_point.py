@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from beeline._lazy import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.data.dataset import ArrayDataset
 from beeline.objective import Objective, Point, conjugate_bound
@@ -49,9 +49,11 @@ class InteriorPoint(Solver):
     name = "interior_point"
 
     def refusal(self, objective: Objective) -> str | None:
-        """Needs a piecewise linear loss of one score a row, a regularizer, and not too many features."""
+        """Needs a piecewise linear loss of one score a row with a conjugate, a regularizer, and not too many features."""
         if not has_kinks(objective):
             return f"needs a piecewise linear loss of one score a row, unlike {objective.loss!r}"
+        if not objective.loss.has_conjugate:
+            return f"needs a loss with a conjugate, which {objective.loss!r} has not"
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
         rows = objective.data.n_rows if isinstance(objective.data, ArrayDataset) else np.inf

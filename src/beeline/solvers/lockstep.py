@@ -259,7 +259,8 @@ class LockstepNewton:
         enough = [self.ending.tol * abs(point.value) for point in points]
         promises = [max(self._promise(k), 1e-300) for k in which]
         left = np.array([a / b for a, b in zip(enough, promises, strict=True)])
-        return np.clip(0.5 * np.sqrt(left), 0.02, 0.5)
+        accuracy: Floats = np.clip(0.5 * np.sqrt(left), 0.02, 0.5)
+        return accuracy
 
 
 def _step(line: Line) -> Point | None:

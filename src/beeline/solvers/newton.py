@@ -20,6 +20,7 @@ __all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
 
 LinearSolver = Literal["auto", "cholesky", "cg"]
 _EXACT = 1e-8
+_ROUNDING = 1e-14  # of J
 MOST_FEATURES = 5000  # for which a matrix of features by features is made at all
 
 
@@ -135,6 +136,8 @@ class RoundedNewton(Newton):
 
     name = "rounded_newton"
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
+    _ACCURACY, _FINEST = 0.1, 1e-4  # of a direction by conjugate gradients, finer where a step wins little
+    _SLOW = 0.1  # of the tolerance
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
     _GOOD_START = 1e-3  # relative gap of a start that is kept
 
@@ -154,27 +157,43 @@ class RoundedNewton(Newton):
         """One Newton step at a time."""
         width, passes = objective.loss.natural_width(objective.labels), float(start is not None)
         preconditioners = Preconditioners()
+        turnover = float(objective.costs.sum()) * math.log(objective.n_outputs + 1)
         point = _rounded(objective.at(start), width)
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)
             passes += tried
+        stuck, accuracy = False, self._ACCURACY
         while True:
             exact = point.under(objective)
             bound = conjugate_bound(exact, point.slopes, point.loss_gradient)
             passes += 1
-            yield Step(point.theta, exact.value, bound, passes, final=width < 1e-12)
-            if 2 * (point.value - point.bound) < exact.value - bound:
-                width *= self._SHRINK
+            yield Step(point.theta, exact.value, bound, passes, final=stuck)
+            narrow = self._narrowed(width, exact.value / turnover if turnover else math.inf)
+            # The bound may be low for other reasons than the rounding, which is at most this.
+            if narrow < width and 2 * (point.value - point.bound) < min(exact.value - bound, 2 * width * turnover):
+                width = narrow
                 point = _rounded(exact, width)
                 passes += 1
-            direction, cost = self._direction(point, 0.1, preconditioners)
+                accuracy = self._ACCURACY
+            direction, cost = self._direction(point, accuracy, preconditioners)
             passes += cost + 1
+            before = point.value
             moved = _move(point, direction)
+            # Narrow kinks are stiff, and hide all else from a rough direction.
+            if moved is None or before - moved.value < self._SLOW * self.tol * abs(before):
+                accuracy = max(self._FINEST, 0.1 * accuracy)
             if moved is not None:
-                point = moved.with_level_intercept(self._spare(exact.value, bound))
+                # Always the best: a bound that is low because of the intercept must not excuse the intercept.
+                point = moved.with_best_intercept()
             else:
-                width *= self._SHRINK
+                narrow = self._narrowed(width, exact.value / turnover if turnover else math.inf)
+                stuck = narrow == width
+                width = narrow
                 point = _rounded(point.under(objective), width)
+
+    def _narrowed(self, width: float, mean: float) -> float:
+        """The next width, but none so narrow that rounding could not matter to the tolerance; `mean` is J a row."""
+        return max(self._SHRINK * width, min(width, 0.05 * self.tol * abs(mean)))
 
     def _fitting(self, start: Point, width: float) -> tuple[Point, float, int]:
         """The start rounded as narrowly as it is good, the width, and the passes it took to find.
@@ -203,9 +222,21 @@ def _move(point: Point, direction: Floats) -> Point | None:
     slope = dot(point.gradient, direction)
     if not slope < 0:
         return None
+    norm = dot(point.gradient, point.gradient)
     line = point.line(direction)
     t = search(line, slope, flat=0.3)
-    return line.move(t) if t else None
+    if t:
+        return line.move(t)
+    # J shows no difference any more; slopes do.
+    moved = line.move(1.0) if _levels(line, slope) else None
+    return moved if moved is not None and dot(moved.gradient, moved.gradient) <= 0.25 * norm else None
+
+
+def _levels(line: Line, slope: float) -> bool:
+    """Whether a full step makes J level along it, and no higher than rounding may."""
+    value, end = line.at(1.0)
+    start = line.point.value
+    return abs(end) <= 0.5 * abs(slope) and value <= start + _ROUNDING * abs(start)
 
 
 def conjugate_gradients(
