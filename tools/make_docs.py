@@ -26,14 +26,16 @@ def cli_reference() -> str:
     import typer.main
 
     from beeline.cli.app import app
+    from beeline.cli.exit_codes import EXIT_CODES
 
     group: Any = typer.main.get_command(app)
     parts = ["# The command line", NOTE, group.help, _options(group, "beeline")]
     parts += [
         "Errors of the data or the machine are one line on standard error; a command that was given wrongly shows its "
-        "usage too. Exit codes: 0 done; 1 the data or the machine stood in the way; "
-        "2 the command was given wrongly; 130 interrupted. `--debug` adds a traceback. A progress bar is drawn on "
-        "standard error when that is a terminal."
+        "usage too. `--debug` adds a traceback. Warnings are lines there too. A progress bar is drawn on standard "
+        "error when that is a terminal.",
+        "## Exit codes",
+        "| code | |\n|---|---|\n" + "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in EXIT_CODES.items()),
     ]
     for name, command in group.commands.items():
         parts += [f"## beeline {name}", f"```text\n{_usage(command, name)}\n```", command.help]

@@ -20,7 +20,8 @@ The tree::
     ModelWarning (UserWarning)          a model, or a search for one, is worth nothing
 
 Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
-it as one line and exits with code 1, or with 2 for `ParameterError`.
+it as one line and exits with code 1, or with 2 for `ParameterError`. A warning does not keep it from its work; it is
+a line too, and the exit code is 3.
 """
 
 from __future__ import annotations

@@ -252,9 +252,9 @@ def test_the_same_model_for_any_number_of_threads(beeline, tmp_path):
 
 def test_the_pass_limit_warns(quickly, tmp_path, svm_rows):
     done = quickly("train", svm_rows[0], "-o", "m", "--tol", "1e-14", "--max-passes", "2")
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert done.stderr.startswith("beeline: warning: ")
-    assert "above the optimum; raise" in done.stderr
+    assert "above the optimum; raise --max-passes (now 2) or --tol (now 1e-14)" in done.stderr
     assert Model.load(tmp_path / "m").report.status == "limit"
 
 

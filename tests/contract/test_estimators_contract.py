@@ -21,7 +21,7 @@ from beeline import (
     QuantileRegressor,
     TweedieRegressor,
 )
-from beeline.exceptions import ConvergenceWarning
+from beeline.exceptions import ConvergenceWarning, ModelWarning
 
 ESTIMATORS = [
     LinearSVC(),
@@ -57,6 +57,8 @@ VARIANTS = [
 # Some checks give targets without meaning, on which a pass limit is right to come first.
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"),
+    # The labels of many of these checks are noise, of which no model is better than none.
+    pytest.mark.filterwarnings(f"ignore::{ModelWarning.__module__}.{ModelWarning.__name__}"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
 ]
 

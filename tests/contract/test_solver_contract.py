@@ -437,6 +437,6 @@ class TestAuto:
 
 
 def test_one_pass_is_a_singular():
-    result = Result(np.zeros(1), 2.0, 0.0003, Status.CONVERGED, 1, 1.2, 0.1, "newton")
-    assert result.sentence == "stopped after 1 pass, at most 0.03 % above the optimum"
-    assert replace(result, passes=14).sentence == "stopped after 14 passes, at most 0.03 % above the optimum"
+    result = Result(np.zeros(1), 1.0, 0.9998, Status.CONVERGED, 1, 1.2, 0.1, "newton")
+    assert result.sentence == "stopped after 1 pass, at most 0.021 % above the optimum"
+    assert replace(result, passes=14).sentence == "stopped after 14 passes, at most 0.021 % above the optimum"

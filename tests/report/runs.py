@@ -13,8 +13,9 @@ def run(*gaps: float, solver: str = "bundle", status: Status = Status.CONVERGED)
     """One step a gap, two passes and a quarter of a second each; J falls towards 5."""
     trace = [TracePoint(2.0 * k, 0.25 * k, 5 + 5 / k, gap) for k, gap in enumerate(gaps, start=1)]
     last = trace[-1] if trace else TracePoint(0.0, 0.0, 10.0, float("inf"))
+    bound = last.objective - last.gap * last.objective
     return Result(
-        np.zeros(3), last.objective, last.gap, status, len(trace), last.passes, last.seconds, solver, trace=trace
+        np.zeros(3), last.objective, bound, status, len(trace), last.passes, last.seconds, solver, trace=trace
     )
 
 

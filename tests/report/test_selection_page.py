@@ -49,7 +49,7 @@ def test_a_browser_reads_the_page_of_a_training(visit, tmp_path):
     write_training_page(path, trained(run(math.inf, 0.8, 0.02, 8.1e-5)), FACTS)
     dom, log = visit(path, "--dump-dom")
     assert complaints(log) == []
-    assert re.search(r"<h1>At most 0\.0081 % above the optimum</h1>", dom)
+    assert re.search(r"<h1>At most 0\.0082 % above the optimum</h1>", dom)
     assert len(re.findall(r"<text\b[^>]*>certified relative gap</text>", dom)) == 3
 
 

@@ -262,7 +262,7 @@ class TestWatching:
         assert model.predict_proba(X).shape == (120, 2)
 
     def test_pass_limit_warns_with_the_distance(self):
-        with pytest.warns(ConvergenceWarning, match=r"% above the optimum; raise max_passes \(now 3\)") as caught:
+        with pytest.warns(ConvergenceWarning, match=r"above the optimum; raise max_passes \(now 3\)") as caught:
             model = LogisticRegression(tol=1e-14, max_passes=3).fit(X, TWO)
         assert len(caught) == 1
         assert model.report_.status == "limit"

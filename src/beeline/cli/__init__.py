@@ -1,8 +1,4 @@
-"""The command line: one file per sub-command.
-
-Exit codes: 0 done; 1 the data or the machine stood in the way; 2 the command was given wrongly; 130 interrupted;
-143 terminated.
-"""
+"""The command line: one file per sub-command; `exit_codes` has the numbers that it ends with."""
 
 from __future__ import annotations
 

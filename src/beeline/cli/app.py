@@ -9,6 +9,7 @@ import typer
 from beeline import __version__
 from beeline.cli.convert import convert
 from beeline.cli.evaluate import evaluate
+from beeline.cli.exit_codes import exit_codes_in_words
 from beeline.cli.export import export
 from beeline.cli.help import Command, Group, paragraphs
 from beeline.cli.info import info
@@ -24,7 +25,7 @@ app = typer.Typer(
     name="beeline",
     cls=Group,
     help="Linear models on data of any size.",
-    epilog="Each command explains itself: beeline COMMAND --help",
+    epilog=f"Each command explains itself: beeline COMMAND --help\n\nExit codes: {exit_codes_in_words()}.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,

@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn, TextIO
 
+from beeline.cli.exit_codes import BY_SIGNAL, FAILED, USAGE
 from beeline.exceptions import BeelineError, ParameterError
 
 __all__ = ["interrupted", "one_line_errors", "print_line", "printable", "styled"]
-
-FAILED, USAGE = 1, 2
-_BY_SIGNAL = 128  # shells add the signal's number to this
 
 
 @contextmanager
@@ -53,7 +51,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 def interrupted() -> NoReturn:
     """Leave after Ctrl-C, with the exit code that shells expect."""
     print_line("interrupted", "stopped before the end, nothing was written", color="33")
-    raise SystemExit(_BY_SIGNAL + signal.SIGINT)
+    raise SystemExit(BY_SIGNAL + signal.SIGINT)
 
 
 class _Terminated(SystemExit):
@@ -63,7 +61,7 @@ class _Terminated(SystemExit):
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     # Whoever asks again must not disturb the clearing away. Nothing is printed here: a write may be under way.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Terminated(_BY_SIGNAL + number)
+    raise _Terminated(BY_SIGNAL + number)
 
 
 def print_line(kind: str, message: str, *, color: str) -> None:
@@ -101,7 +99,7 @@ def _leave_quietly() -> NoReturn:
     """Leave when the reader of our output has gone, as any tool in a pipe does."""
     # Python flushes standard output at exit, which would fail once more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(_BY_SIGNAL + signal.SIGPIPE)
+    raise SystemExit(BY_SIGNAL + signal.SIGPIPE)
 
 
 def _in_options(message: str) -> str:

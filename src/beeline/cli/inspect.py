@@ -30,7 +30,7 @@ def inspect(
         from beeline.cli.model_facts import load_model, model_facts, top_features
 
         trained = load_model(model)
-        facts = model_facts(trained, model) | {"top": top_features(trained, top)}
+        facts = model_facts(trained, model) | {"top": top_features(trained, top) if top else []}
         if json:
             print_json(facts)
         else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from beeline.cli.errors import print_line
+from beeline.cli.concerns import Concerns
 from beeline.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
 
-__all__ = ["Prepared", "fitted", "prepare", "warnings_as_lines"]
+__all__ = ["Prepared", "fitted", "prepare"]
 
 _ROUGH = 1e-6  # the tolerance down to which the digits that float32 keeps are enough
 
@@ -34,11 +33,14 @@ class Prepared:
         The rows, and the settings with what depends on the rows.
     why
         Why the loss was chosen; None where it was given.
+    concerns
+        What is to be warned of in the end.
     """
 
     data: Dataset
     settings: Settings
     why: str | None
+    concerns: Concerns = field(default_factory=Concerns)
 
 
 @contextmanager
@@ -79,18 +81,11 @@ def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
     # A search has read the labels before; without one they are needed only this once.
     data = prepared.data
     labels = _labels_to_use_up(data) if selection is None else None
-    with warnings_as_lines(), training_line() as callback:
-        return fit(data, prepared.settings, labels, callback=callback, start=selection)
-
-
-@contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """What a solver warns of becomes one line on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        print_line("warning", sentence, color="33")
+    with prepared.concerns.gathered(), training_line() as callback:
+        trained = fit(data, prepared.settings, labels, callback=callback, start=selection)
+    assert trained.model.report is not None
+    prepared.concerns.add(trained.model.report.concerns)
+    return trained
 
 
 def _labels_to_use_up(data: Dataset) -> AnyArray | None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from beeline.cli.learning import Prepared
-    from beeline.fitting import Fitted
+    from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
 
 __all__ = ["write_result_page"]
@@ -38,21 +38,42 @@ def write_result_page(
     if selection is not None:
         write_selection_page(page, selection, facts | _search_facts(prepared), trained)
     elif trained is not None:
-        write_training_page(page, trained, facts | {"C": prepared.settings.C, "tolerance": prepared.settings.tol})
+        write_training_page(page, trained, facts)
 
 
 def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
-    """What was learned, from what."""
+    """What was learned, from what, and all that was said about how."""
+    from beeline.kernels import num_threads
+
     data, settings = prepared.data, prepared.settings
+    loss, regularizer = settings.the_loss, settings.the_regularizer
     facts: dict[str, Any] = {"data": ", ".join(sources), "rows": f"{data.n_rows:,}", "features": f"{data.n_features:,}"}
-    facts |= {"loss": settings.the_loss.name, **settings.the_loss.settings}
-    facts |= {"regularizer": settings.the_regularizer.name, "intercept": settings.intercept}
-    facts |= {"weights": "not negative"} if settings.the_regularizer.nonnegative else {}
-    return facts | {"multiclass": settings.multiclass, "solver": settings.solver, "seed": settings.seed}
+    facts |= {"scaling": "none" if data.recipe is None else data.recipe.scaling.kind}
+    facts |= {"loss": loss.name, **_loss_settings(settings), "regularizer": regularizer.name}
+    facts |= {"l1_ratio": regularizer.l1} if regularizer.name == "elastic_net" else {}
+    facts |= {"weights": "not negative"} if regularizer.nonnegative else {}
+    facts |= {"C": "searched for" if settings.searches else settings.C, "intercept": settings.intercept}
+    if loss.classifies:
+        facts |= {"multiclass": settings.multiclass, "class weights": _class_weights(settings.class_weight)}
+        facts |= {"calibrated probabilities": settings.probability}
+    facts |= {"tolerance": settings.tol, "most passes": settings.max_passes}
+    facts |= {"time limit": "none" if settings.time_limit is None else f"{number(settings.time_limit)} s"}
+    return facts | {"solver": settings.solver, "seed": settings.seed, "threads": num_threads()}
+
+
+def _loss_settings(settings: Settings) -> dict[str, Any]:
+    searched = {"epsilon": "searched for"} if settings.selecting.search_epsilon else {}
+    return settings.the_loss.settings | searched
+
+
+def _class_weights(given: Any) -> str:  # noqa: ANN401
+    if not given:
+        return "none"
+    return given if isinstance(given, str) else ", ".join(f"{label}: {number(w)}" for label, w in given.items())
 
 
 def _search_facts(prepared: Prepared) -> dict[str, Any]:
     selecting = prepared.settings.selecting
     folds: Any = selecting.folds
     shown = folds if isinstance(folds, int) else f"{number(100 * folds)} % of the rows, held out once"
-    return {"folds": shown, "rule": selecting.rule}
+    return {"folds": shown, "tolerance of folds": selecting.the_tol, "rule": selecting.rule}

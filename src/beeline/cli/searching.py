@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from beeline.cli.errors import print_line
-from beeline.cli.learning import warnings_as_lines
+from beeline.cli.exit_codes import BY_SIGNAL
 from beeline.cli.pages import write_result_page
 from beeline.cli.search_table import power_of_two, watched_search
 
@@ -33,6 +33,7 @@ def search_for_C(prepared: Prepared, sources: list[str], page: Path | None, *, t
         Whether a model is trained with what is found, also after Ctrl-C.
     """
     selection = _searched(prepared)
+    prepared.concerns.add(concern.sentence for concern in selection.concerns)
     if page is not None:
         write_result_page(page, prepared, sources, selection)  # now: a model may take hours
     if to_train and was_interrupted(selection, cold=prepared.settings.selecting.compare_cold):
@@ -53,7 +54,7 @@ def was_interrupted(selection: Selection, *, cold: bool = False) -> bool:
 def leave_interrupted(message: str) -> NoReturn:
     """Say what is left after Ctrl-C, and leave with the exit code that shells expect."""
     print_line("interrupted", message, color="33")
-    raise SystemExit(128 + signal.SIGINT)
+    raise SystemExit(BY_SIGNAL + signal.SIGINT)
 
 
 def _searched(prepared: Prepared) -> Selection:
@@ -64,6 +65,6 @@ def _searched(prepared: Prepared) -> Selection:
     settings = prepared.settings
     task, classes = make_task(prepared.data, settings, None, None)
     metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task), task.loss)
-    with warnings_as_lines(), watched_search(metric, settings.selecting.rule) as on_point:
+    with prepared.concerns.gathered(), watched_search(metric, settings.selecting.rule) as on_point:
         watched = replace(settings, selecting=replace(settings.selecting, on_point=on_point))
         return search(task, classes, watched)

@@ -100,7 +100,8 @@ def select(
     """Search for the best C by cross-validation, each value from where the last one ended.
 
     DATA is a store, or whatever can be converted to one. C doubles until scores no longer improve. Ctrl-C ends the
-    search, tells the best C so far and, with -o, trains with it; the exit code is 130 then.
+    search, tells the best C so far and, with -o, trains with it; the exit code is 130 then. Where there is reason to
+    doubt what was found, a warning says why and what to do, and the exit code is 3.
 
     Example: beeline select train.csv.gz --label income --scale standard -o income.model
     """
@@ -128,6 +129,7 @@ def select(
             "compare_cold": cold,
         }
         limits |= {"max_passes": training.max_passes, "search_epsilon": training.searches_epsilon}
+        limits |= {"time_limit": training.time_limit} if output is None else {}  # else some of it is for the model
         settings = Settings(C="auto", selecting=searching.selecting(**limits), **training.to_settings())
         target = None if output is None else checked_model(output)
         page = searching.checked_files(sources, output)
@@ -147,8 +149,10 @@ def select(
             show_search(selection, prepared.why, _following(context, selection) if model is None else None)
             if facts is not None:
                 show_trained(facts, with_search=False)
+        prepared.concerns.say()
         if was_interrupted(selection, cold=cold) or (facts is not None and facts["report"]["status"] == "interrupted"):
             leave_interrupted(_left(selection, output, searching.resume))
+        prepared.concerns.leave()
 
 
 def _record(selection: Selection, model: Facts | None, prepared: Prepared) -> Facts:

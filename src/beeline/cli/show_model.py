@@ -89,10 +89,16 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "training", f"{report['solver']}: {plain(report['sentence'])}"
         yield (
             "",
-            f"{count(report['n_rows'], 'row')}, objective {number(report['objective'])}, {report['seconds']:.2f} s",
+            f"{count(report['n_rows'], 'row')}, objective {_known(report['objective'])}, {report['seconds']:.2f} s",
         )
+        for sentence in report["concerns"]:
+            yield "[yellow]warning[/]", plain(sentence)
     if facts["format"] == "beeline":
         yield "made by", f"beeline {plain(facts['beeline'])}"
+
+
+def _known(value: float | None) -> str:
+    return "unknown" if value is None else number(value)
 
 
 def _found(selection: Facts) -> str:

@@ -50,7 +50,8 @@ def train(
     """Train a model on data of any size.
 
     DATA is a store, or whatever can be converted to one. Rows that do not fit in memory are kept in a store beside
-    MODEL until the end. Ctrl-C ends the training and saves the best model so far, with exit code 130.
+    MODEL until the end. Ctrl-C ends the training and saves the best model so far, with exit code 130. Where there is
+    reason to doubt a model, it is saved too; a warning says why and what to do, and the exit code is 3.
 
     Example: beeline train train.csv.gz -o income.model --label income --scale standard
     """
@@ -78,10 +79,12 @@ def train(
             print_json(facts if selection is None else facts | {"selection": selection.to_json()})
         else:
             show_trained(facts)
+        prepared.concerns.say()
         if facts["report"]["status"] == "interrupted":
             leave_interrupted(f"the best model so far was saved as {output}")
         if selection is not None and was_interrupted(selection):
             leave_interrupted(f"the model with the best C so far was saved as {output}")
+        prepared.concerns.leave()
 
 
 def _settings(C: str, training: TrainingOptions, searching: SearchOptions, more: dict[str, Any]) -> Settings:

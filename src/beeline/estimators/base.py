@@ -53,6 +53,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     solver: str
     tol: float
     max_passes: float
+    time_limit: float | None
     warm_start: bool
     random_state: Any
     callback: Callback | None
@@ -121,6 +122,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             solver=self.solver,
             tol=self.tol,
             max_passes=self.max_passes,
+            time_limit=self.time_limit,
             seed=self._seed(),
             **self._settings(),
         )

@@ -68,6 +68,7 @@ class LinearSVC(LinearClassifier):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -85,6 +86,7 @@ class LinearSVC(LinearClassifier):
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -157,6 +159,7 @@ class LogisticRegression(LinearClassifier):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -172,6 +175,7 @@ class LogisticRegression(LinearClassifier):
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

@@ -52,6 +52,9 @@ tol : float, default=1e-4
     are solved as far as double precision goes, which takes milliseconds.
 max_passes : float, default=1000
     Stop, with a `ConvergenceWarning`, after so many passes over the data.
+time_limit : float or None, default=None
+    Stop, with a `ConvergenceWarning`, after so many seconds, looked at after each iteration, and take the best so far.
+    They are for all of `fit`: each class or output gets its share, a search at most four fifths. None: no limit.
 warm_start : bool, default=False
     Begin from the model of the last `fit` where it has the same shape and classes.
 random_state : int, RandomState or None, default=None

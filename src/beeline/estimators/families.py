@@ -61,6 +61,7 @@ class QuantileRegressor(MeanLossRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -75,6 +76,7 @@ class QuantileRegressor(MeanLossRegressor):
             solver=solver,
             tol=tol,
             max_passes=max_passes,
+            time_limit=time_limit,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,
@@ -135,6 +137,7 @@ class HuberRegressor(MeanLossRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -149,6 +152,7 @@ class HuberRegressor(MeanLossRegressor):
             solver=solver,
             tol=tol,
             max_passes=max_passes,
+            time_limit=time_limit,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,
@@ -204,6 +208,7 @@ class MultiTaskRegressor(MeanLossRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -218,6 +223,7 @@ class MultiTaskRegressor(MeanLossRegressor):
             solver=solver,
             tol=tol,
             max_passes=max_passes,
+            time_limit=time_limit,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,

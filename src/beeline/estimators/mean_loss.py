@@ -27,6 +27,7 @@ class MeanLossRegressor(LinearRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -40,6 +41,7 @@ class MeanLossRegressor(LinearRegressor):
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

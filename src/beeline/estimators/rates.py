@@ -150,6 +150,7 @@ class TweedieRegressor(_Rates):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -164,6 +165,7 @@ class TweedieRegressor(_Rates):
             solver=solver,
             tol=tol,
             max_passes=max_passes,
+            time_limit=time_limit,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,

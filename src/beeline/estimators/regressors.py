@@ -59,6 +59,7 @@ class LinearSVR(LinearRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -74,6 +75,7 @@ class LinearSVR(LinearRegressor):
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -131,6 +133,7 @@ class ElasticNet(LinearRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -144,6 +147,7 @@ class ElasticNet(LinearRegressor):
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -192,6 +196,7 @@ class Lasso(LinearRegressor):
         solver: str = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
+        time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -204,6 +209,7 @@ class Lasso(LinearRegressor):
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

@@ -22,12 +22,23 @@ from beeline.selection import Selection
 from beeline.selection.folds import spread_evenly
 from beeline.selection.result import finite
 from beeline.solvers.base import Callback, Result, Status
+from beeline.solvers.concerns import Concern, warn_of
 from beeline.solvers.training import Task, Trained, train
 
 __all__ = ["Fitted", "fit"]
 
 _FOLDS = 5
-_WORST_FIRST = (Status.INTERRUPTED, Status.CALLBACK, Status.LIMIT, Status.STALLED, Status.CONVERGED)
+_WORST_FIRST = (
+    Status.INTERRUPTED,
+    Status.CALLBACK,
+    Status.FAILED,
+    Status.TIME,
+    Status.LIMIT,
+    Status.STALLED,
+    Status.CONVERGED,
+)
+_AFTER_SEARCH = 0.2  # of the time limit, that is left for the model whatever the search took
+_BEFORE_CALIBRATION = 0.5  # of the time for training, that is for the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +82,8 @@ def fit(
     Returns
     -------
     Fitted
-        The best model so far when the training was stopped by Ctrl-C or the callback.
+        The best model so far when the training was stopped by Ctrl-C, the callback or a limit. What there is to be
+        concerned about is warned of, and is in the model's report.
     """
     clock = time.perf_counter()
     task, classes = make_task(data, settings, y, sample_weight)
@@ -82,33 +94,53 @@ def fit(
         selection = search(task, classes, settings)
     if selection is not None:
         task, settings, begin = chosen(task, settings, selection)
+    calibrates = settings.probability and classes is not None and task.loss.classifies and link_of(task) == "none"
+    seconds = _time_to_train(settings, selection)
+    deadline = None if seconds is None else time.perf_counter() + seconds
     trained = train(
         task,
         settings.solver,
-        tol=settings.tol,
-        max_passes=settings.max_passes,
-        seed=settings.seed,
+        **_stopping(settings, seconds if seconds is None or not calibrates else _BEFORE_CALIBRATION * seconds),
         callback=callback,
         start=begin,
+        names=None if classes is None else classes.names.tolist(),
     )
+    concerns = list(trained.concerns)
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
         classes=None if classes is None else classes.names,
         loss=task.loss.name,
         loss_settings=task.loss.settings,
-        link=(link := link_of(task)),
+        link=link_of(task),
         multilabel=task.loss.labels == "sets",
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
         settings=_recorded(settings, task, selection),
         version=__version__,
     )
-    if settings.probability and task.loss.classifies and classes is not None and link == "none":
-        platt = _calibrate(task, classes, trained, settings, model)
+    if calibrates:
+        assert classes is not None
+        platt, worst = _calibrate(task, classes, trained, settings, model, deadline)
         model = replace(model, link="platt", platt=platt)
-    report = _report(trained, data.n_rows, time.perf_counter() - clock)
+        concerns += worst
+    warn_of(concerns)
+    concerns = [*(() if selection is None else selection.concerns), *concerns]  # a search has warned of its own
+    report = _report(trained, concerns, data.n_rows, time.perf_counter() - clock)
     return Fitted(replace(model, report=report), trained.results, selection)
+
+
+def _time_to_train(settings: Settings, selection: Selection | None) -> float | None:
+    """What the time limit leaves for the training after a search, if there was one."""
+    limit = settings.time_limit
+    if limit is None or selection is None:
+        return limit
+    return max(limit - selection.seconds, _AFTER_SEARCH * limit)
+
+
+def _stopping(settings: Settings, seconds: float | None) -> dict[str, Any]:
+    """When a training ends, as `train` takes it."""
+    return {"tol": settings.tol, "max_passes": settings.max_passes, "seed": settings.seed, "time_limit": seconds}
 
 
 def _recorded(settings: Settings, task: Task, selection: Selection | None) -> dict[str, Any]:
@@ -128,8 +160,10 @@ def _recorded(settings: Settings, task: Task, selection: Selection | None) -> di
     return record
 
 
-def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model) -> Floats:
-    """A and B an output, from scores of rows that were held out of the training.
+def _calibrate(
+    task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model, deadline: float | None
+) -> tuple[Floats, list[Concern]]:
+    """(A and B an output, from scores of rows that were held out of the training; concerns about that).
 
     The only row of a class is never held out, since no model would know the class then: it counts with the model's own
     score. So do rows not yet held out when Ctrl-C ends the training of folds.
@@ -137,36 +171,46 @@ def _calibrate(task: Task, classes: Classes, trained: Trained, settings: Setting
     weights = np.ones(task.data.n_rows) if task.sample_weight is None else task.sample_weight
     folds = spread_evenly(np.where(weights > 0, classes.numbers, -1.0), _FOLDS, settings.seed)
     z = _scores(model, task.data)
-    results = trained.results
+    results, concerns = trained.results, list[Concern]()
     for fold in range(_FOLDS):
         if any(result.status is Status.INTERRUPTED for result in results):
             break
         held_out = folds == fold
         rest = replace(task, sample_weight=np.where(held_out, 0.0, weights))
-        part = train(rest, settings.solver, tol=settings.tol, max_passes=settings.max_passes, seed=settings.seed)
+        share = None if deadline is None else max(deadline - time.perf_counter(), 0.0) / (_FOLDS - fold)
+        part = train(rest, settings.solver, **_stopping(settings, share))
         results = part.results
+        concerns += part.concerns
         partial = replace(model, weights=part.weights, intercepts=part.intercepts)
         z[held_out] = _scores(partial, task.data)[held_out]
     positive = [1] if z.shape[1] == 1 else range(len(classes))
-    return np.array([fit_platt(z[:, j], classes.numbers == k, task.sample_weight) for j, k in enumerate(positive)])
+    platt = np.array([fit_platt(z[:, j], classes.numbers == k, task.sample_weight) for j, k in enumerate(positive)])
+    # What the model's own training has said need not be said again.
+    return platt, [] if trained.concerns else [_of_calibration(concern) for concern in concerns[:1]]
+
+
+def _of_calibration(concern: Concern) -> Concern:
+    return Concern(f"of the trainings that calibrate probabilities, one is poor: {concern.sentence}", concern.warning)
 
 
 def _scores(model: Model, data: Dataset) -> Floats:
     return np.concatenate([z for _, z in model.stream(data)])
 
 
-def _report(trained: Trained, n_rows: int, seconds: float) -> Report:
+def _report(trained: Trained, concerns: list[Concern], n_rows: int, seconds: float) -> Report:
     results = trained.results
     gap = max(result.gap for result in results)
+    objective = sum(result.objective for result in results)
     statuses = {result.status for result in results}
     return Report(
         sentence=trained.sentence,
         status=next(status for status in _WORST_FIRST if status in statuses).name.lower(),
         solver=results[0].solver,
-        objective=sum(result.objective for result in results),
+        objective=objective if math.isfinite(objective) else None,
         gap=gap if math.isfinite(gap) else None,
         passes=max(result.passes for result in results),
         iterations=max(result.iterations for result in results),
         seconds=seconds,
         n_rows=n_rows,
+        concerns=tuple(dict.fromkeys(concern.sentence for concern in concerns)),
     )

@@ -22,6 +22,8 @@ from beeline.solvers.training import Task, Trained
 
 __all__ = ["chosen", "search", "select_C"]
 
+_PART_OF_TIME = 0.8  # for the search; the rest is for the model
+
 
 def select_C(  # noqa: N802
     data: Any,  # noqa: ANN401
@@ -45,8 +47,9 @@ def select_C(  # noqa: N802
         A weight a row.
     **options
         How to search: `folds`, `metric`, `rule`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`, `compare_cold`,
-        `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, as in `Selecting`. What to train:
-        `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`, `seed`, as in `Settings`.
+        `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, `time_limit`, as in `Selecting`. What to
+        train: `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`, `seed`, as in
+        `Settings`.
 
     Returns
     -------
@@ -76,9 +79,12 @@ def select_C(  # noqa: N802
 
 def search(task: Task, classes: Classes | None, settings: Settings) -> Selection:
     """The search that the settings ask for, over a task whose C is 1."""
+    selecting = settings.selecting
+    if selecting.time_limit is None and settings.time_limit is not None:
+        selecting = replace(selecting, time_limit=_PART_OF_TIME * settings.time_limit)
     return select(
         task,
-        settings.selecting,
+        selecting,
         names=classes.names if classes is not None and task.loss.classifies else None,
         link=link_of(task),
         solver=settings.solver,
@@ -112,5 +118,5 @@ def _names(kind: Callable[..., Any]) -> list[str]:
 
 
 def _known() -> list[str]:
-    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "probability")
+    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "time_limit", "probability")
     return [*_names(Selecting), *(name for name in _names(Settings) if name not in fixed)]

@@ -10,7 +10,18 @@ from importlib.resources import files
 from beeline import __version__
 from beeline.plotting import COLOURS
 
-__all__ = ["decimals", "definitions", "key_figures", "number", "page", "printable", "section", "table", "text"]
+__all__ = [
+    "concern_box",
+    "decimals",
+    "definitions",
+    "key_figures",
+    "number",
+    "page",
+    "printable",
+    "section",
+    "table",
+    "text",
+]
 
 # The roles of `COLOURS` on a dark ground.
 DARK_COLOURS = {
@@ -106,6 +117,14 @@ def decimals(values: Iterable[float], significant: int) -> Callable[[float], str
 def section(heading: str, content: str) -> str:
     """A part of a page under its heading; the content is markup already."""
     return f"<section>\n<h2>{text(heading)}</h2>\n{content}\n</section>"
+
+
+def concern_box(sentences: Sequence[str]) -> str:
+    """What is to be known before all else; nothing where there is nothing."""
+    if not sentences:
+        return ""
+    items = "\n".join(f"<li>{text(sentence[:1].upper() + sentence[1:])}.</li>" for sentence in sentences)
+    return f'<aside class="concerns" aria-label="Warnings">\n<h2>Before you use it</h2>\n<ul>\n{items}\n</ul>\n</aside>'
 
 
 def key_figures(figures: Iterable[tuple[str, str]]) -> str:

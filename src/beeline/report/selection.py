@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beeline.fitting import Fitted
-from beeline.report.markup import decimals, definitions, key_figures, number, page, section, text
+from beeline.report.markup import concern_box, decimals, definitions, key_figures, number, page, section, text
 from beeline.report.selection_figure import selection_figure
 from beeline.report.selection_tables import curve_table, starts_table
 from beeline.report.training import training_story
@@ -45,6 +45,7 @@ def selection_page(selection: Selection, facts: Mapping[str, Any], trained: Fitt
     parts = [
         '<p class="over">The C that was chosen</p>',
         f"<h1>{text(title)}</h1>",
+        concern_box(_concerns(selection, trained)),
         *_reasons(selection),
         _key_figures(selection),
         section("The path of C", selection_figure(selection)),
@@ -54,6 +55,13 @@ def selection_page(selection: Selection, facts: Mapping[str, Any], trained: Fitt
         section("The search", definitions(facts.items())) if facts else "",
     ]
     return page(f"{title}: {selection.metric} {number(selection.best_score, 5)}", parts)
+
+
+def _concerns(selection: Selection, trained: Fitted | None) -> list[str]:
+    """What was warned of, in the search and in the training after it, each once."""
+    report = None if trained is None else trained.model.report
+    said = [concern.sentence for concern in selection.concerns]
+    return list(dict.fromkeys([*said, *(() if report is None else report.concerns)]))
 
 
 def _chosen(selection: Selection) -> str:

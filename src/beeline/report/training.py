@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from beeline.fitting import Fitted
 from beeline.model import Report
 from beeline.plotting import new_figure
-from beeline.report.markup import decimals, definitions, key_figures, number, page, section, table, text
+from beeline.report.markup import concern_box, decimals, definitions, key_figures, number, page, section, table, text
 from beeline.report.svg import Sizes, figure_element
 from beeline.report.writing import write_page
+from beeline.solvers.base import distance_in_words
 from beeline.solvers.convergence import plot_convergence
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def training_page(trained: Fitted, facts: Mapping[str, Any]) -> str:
     parts = [
         f'<p class="over">The {text(trained.model.loss)} model</p>',
         f"<h1>{text(title)}</h1>",
+        concern_box(report.concerns),
         key_figures(_figures(report)),
         section("How it converged", training_story(trained)),
         section("The training", definitions(facts.items())) if facts else "",
@@ -82,14 +84,12 @@ def _report(trained: Fitted) -> Report:
 
 
 def _distance(report: Report) -> str:
-    if report.gap is None:
-        return "No bound of the optimum is known"
-    return f"At most {100 * max(report.gap, 0.0):.2g} % above the optimum"
+    return distance_in_words(report.gap).capitalize()
 
 
 def _figures(report: Report) -> list[tuple[str, str]]:
     return [
-        ("objective", number(report.objective)),
+        ("objective", text(report.objective)),
         ("steps", number(report.iterations)),
         ("passes over the data", number(report.passes, 4)),
         ("seconds", number(report.seconds, 3)),

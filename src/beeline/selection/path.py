@@ -70,7 +70,7 @@ def select(
         names = np.arange(task.n_classes)
     stopping = Stopping(solver, selecting.the_tol, selecting.stop == "paper", selecting.max_passes, seed)
     found = _Search(task, selecting, names, link, stopping).run()
-    warn_of(found.concerns, stacklevel=4)
+    warn_of(found.concerns)
     if selecting.compare_cold and found.end in _BY_ITSELF and not selecting.search_epsilon:
         again = replace(selecting, C_min=found.curve[0].C, C_max=found.curve[-1].C, warm=False, all_the_way=True)
         again = replace(again, on_point=None, resume=None)

@@ -7,6 +7,7 @@ callback, and decides whether to go on. `tol` means the same for every solver: t
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 import warnings
@@ -14,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
@@ -32,6 +33,7 @@ __all__ = [
     "Status",
     "Step",
     "TracePoint",
+    "distance_in_words",
     "knows_no_bounds",
     "needs_l2",
     "relative_gap",
@@ -50,6 +52,7 @@ class Status(Enum):
     LIMIT = "reached its pass limit"
     TIME = "reached its time limit"
     STALLED = "can make no more progress in double precision"
+    FAILED = "failed"
     INTERRUPTED = "was interrupted"
     CALLBACK = "was stopped by the callback"
 
@@ -115,7 +118,9 @@ class TracePoint(NamedTuple):
 
 
 def relative_gap(objective: float, bound: float, scale: float) -> float:
-    """(J − J⁻)/|J|, where a J below the scale is as good as zero; never negative, ∞ where there is no bound."""
+    """(J − J⁻)/|J|, where a J below the scale is as good as zero; never negative, ∞ where J or a bound is not known."""
+    if math.isnan(objective):
+        return math.inf
     if objective <= bound:
         return 0.0
     size = max(abs(objective), scale)
@@ -129,7 +134,7 @@ class Result:
     Attributes
     ----------
     theta, objective
-        The best point, and J there, evaluated anew.
+        The best point, and J there, evaluated anew; NaN where that cannot be done.
     bound
         A proven lower bound of the optimum; −∞ when there is none.
     status, iterations, passes, seconds
@@ -146,6 +151,8 @@ class Result:
         The last dual variables of a solver that has them, one a row: with θ, they make a `Start`.
     facts
         What else the solver has to say after its last iteration, by name.
+    error
+        What it failed by, where it did: θ is then the best intercept alone.
     """
 
     theta: Floats
@@ -161,6 +168,7 @@ class Result:
     trace: list[TracePoint] = field(repr=False, default_factory=list)
     dual: Floats | None = field(repr=False, default=None)
     facts: dict[str, float] = field(default_factory=dict)
+    error: str | None = None
 
     @property
     def gap(self) -> float:
@@ -175,9 +183,8 @@ class Result:
     @property
     def sentence(self) -> str:
         """What happened, in words."""
-        distance = f"at most {_percent(self.gap)} above the optimum" if math.isfinite(self.gap) else "no bound is known"
         passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
-        return f"{self.status.value} after {passes}, {distance}"
+        return f"{self.status.value} after {passes}, {distance_in_words(self.gap)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +204,15 @@ def theta_of(start: Floats | Start | None) -> Floats | None:
     return start.theta if isinstance(start, Start) else start
 
 
-def _percent(gap: float) -> str:
-    return f"{100 * max(gap, 0.0):.2g} %"
+def distance_in_words(gap: float | None) -> str:
+    """What a gap proves: (J − J⁻)/J = g means that J is at most g/(1 − g) of J⁻ above it; rounded up, never down."""
+    if gap is None or not gap < 1:
+        return "an unknown distance above the optimum"
+    percent = 100 * gap / (1 - gap)
+    if percent > 0:
+        unit = 10.0 ** min(0, math.floor(math.log10(max(percent, 1e-12))) - 1)
+        percent = math.ceil(percent / unit) * unit
+    return f"at most {percent:.{2 if percent < 99.5 else 6}g} % above the optimum"
 
 
 Callback = Callable[[Step], bool | None]
@@ -214,8 +228,11 @@ class Solver(ABC):
         Stop when the certified relative distance from the optimum is at most this.
     max_passes
         Stop after so many passes over the data.
+
+    Attributes
+    ----------
     time_limit
-        Stop after so many seconds; None: no limit.
+        Stop after the iteration in which so many seconds are over, as `within` says; None: no limit.
     """
 
     name: str
@@ -233,6 +250,12 @@ class Solver(ABC):
     def create(cls, tol: float, max_passes: float, seed: int) -> Solver:
         """A solver with these settings; the seed matters only to one that takes rows in random order."""
         return cls(tol, max_passes)
+
+    def within(self, seconds: float | None) -> Self:
+        """The same solver, with so much time."""
+        limited = copy.copy(self)
+        limited.time_limit = seconds
+        return limited
 
     @abstractmethod
     def refusal(self, objective: Objective) -> str | None:
@@ -256,8 +279,8 @@ class Solver(ABC):
         if result.gap <= max(self.tol, ROUNDING_GAP):
             return None
         if result.status in (Status.LIMIT, Status.TIME):
-            limit = f"max_passes (now {self.max_passes:g})" if result.status is Status.LIMIT else "the time limit"
-            advice = f"raise {limit} or tol (now {self.tol:g}), or scale the features"
+            name = "max_passes" if result.status is Status.LIMIT else "time_limit"
+            advice = f"raise {name} (now {getattr(self, name):g}) or tol (now {self.tol:g}), or scale the features"
             return f"{result.solver} {result.sentence}; {advice}"
         if result.status is Status.STALLED:
             return f"{result.solver} {result.sentence}; scale the features, or take another solver, loss or C"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from beeline.solvers.base import Result, Solver, Status
 __all__ = ["Concern", "concerns_about", "warn_of"]
 
 _WORTHLESS = 1e-6  # of J without a model, that a model must at least win
+_MOST_NAMES = 3
 
 
 class Concern(NamedTuple):
@@ -22,9 +24,19 @@ class Concern(NamedTuple):
     warning: type[Warning]
 
 
-def concerns_about(solver: Solver, results: Sequence[Result], loss: Loss) -> list[Concern]:
-    """What is to be said about the results of all problems of a task; of several alike, the worst."""
-    found = []
+def concerns_about(
+    solver: Solver, results: Sequence[Result], loss: Loss, names: Sequence[object] | None = None
+) -> list[Concern]:
+    """What is to be said about the results of all problems of a task; of several alike, the worst.
+
+    Parameters
+    ----------
+    solver, results, loss
+        Who solved them, what was found, and the loss of the task.
+    names
+        The classes that the problems are about; None where they are not about classes.
+    """
+    found = _failures(results, names)
     by_distance = sorted(results, key=lambda result: -result.gap)
     missed = [(result, sentence) for result in by_distance if (sentence := solver.concern(result))]
     if missed:
@@ -34,22 +46,60 @@ def concerns_about(solver: Solver, results: Sequence[Result], loss: Loss) -> lis
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""
         found.append(Concern(sentence + among, ConvergenceWarning))
     if all(_is_worthless(result) for result in results):
-        found.append(Concern(_words_for_worthless(results, loss, bool(missed)), ModelWarning))
+        found.append(Concern(_words_for_worthless(loss, bool(missed)), ModelWarning))
     return found
 
 
-def warn_of(concerns: Sequence[Concern], stacklevel: int) -> None:
-    """Give the warnings, as raised so many calls above."""
+def warn_of(concerns: Sequence[Concern], stacklevel: int | None = None) -> None:
+    """Give the warnings, as raised so many calls above; None: where beeline was called."""
+    level = _calls_inside() if stacklevel is None else stacklevel
     for concern in concerns:
-        warnings.warn(concern.sentence, concern.warning, stacklevel=stacklevel + 1)
+        warnings.warn(concern.sentence, concern.warning, stacklevel=level + 1)
+
+
+def _calls_inside() -> int:
+    """How many calls, from that of `warn_of` on, were made by this package."""
+    frame, calls = sys._getframe(1), 0
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "beeline":
+        frame, calls = frame.f_back, calls + 1
+    return calls
+
+
+def _failures(results: Sequence[Result], names: Sequence[object] | None) -> list[Concern]:
+    """One concern for each error, with the classes that it left without a model."""
+    failed: dict[str, list[str]] = {}
+    for k, result in enumerate(results):
+        if result.error is not None:
+            failed.setdefault(result.error, []).append(str(k) if names is None else _quoted(names[k]))
+    return [
+        Concern(
+            f"{_named('output' if names is None else 'class', which)} could not be trained ({error}) and has the best "
+            "intercept alone; take another solver or loss, or scale the features",
+            ModelWarning,
+        )
+        for error, which in failed.items()
+    ]
+
+
+def _quoted(name: object) -> str:
+    return f"{name:g}" if isinstance(name, float) else repr(str(name))
+
+
+def _named(kind: str, which: list[str]) -> str:
+    more = f" (and {len(which) - _MOST_NAMES} more)" if len(which) > _MOST_NAMES else ""
+    kinds = kind + ("es" if kind == "class" else "s") if len(which) > 1 else kind
+    return f"{'each of the ' if len(which) > 1 else ''}{kinds} {', '.join(which[:_MOST_NAMES])}{more}"
 
 
 def _is_worthless(result: Result) -> bool:
-    stopped = result.status in (Status.INTERRUPTED, Status.CALLBACK)  # by somebody who knows
-    return not stopped and result.null > 0 and result.null - result.objective <= _WORTHLESS * result.null
+    if result.status in (Status.INTERRUPTED, Status.CALLBACK):  # by somebody who knows
+        return False
+    if result.status is Status.FAILED:
+        return True
+    return result.null > 0 and result.null - result.objective <= _WORTHLESS * result.null
 
 
-def _words_for_worthless(results: Sequence[Result], loss: Loss, missed: bool) -> str:
+def _words_for_worthless(loss: Loss, missed: bool) -> str:
     if missed:
         return "the model is no better than its intercept alone"
     if "perceptron" in loss.name:

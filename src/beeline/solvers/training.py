@@ -9,26 +9,23 @@ and nothing else, so that the result does not depend on the number of threads.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 
-from beeline._thread_pool import DaemonThreadPool
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
-from beeline.kernels import num_threads
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, theta_of
-from beeline.solvers.concerns import concerns_about, warn_of
+from beeline.solvers.base import Callback, Result
+from beeline.solvers.concerns import Concern, concerns_about
+from beeline.solvers.side_by_side import solve_side_by_side
 
 __all__ = [
     "Multiclass",
@@ -200,13 +197,13 @@ class Trained:
     results
         What the solver says, for each problem that it solved.
     concerns
-        What was warned of.
+        What there is to warn of.
     """
 
     weights: Floats
     intercepts: Floats
     results: list[Result]
-    concerns: tuple[str, ...] = ()
+    concerns: tuple[Concern, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -216,35 +213,46 @@ class Trained:
         return f"{among}{worst.sentence}"
 
 
-def train(
+def train(  # noqa: PLR0913
     task: Task,
     solver: str = "auto",
     *,
     tol: float = 1e-4,
     max_passes: float = 1000,
+    time_limit: float | None = None,
     seed: int = 0,
     callback: Callback | None = None,
     start: Trained | None = None,
+    names: Sequence[object] | None = None,
 ) -> Trained:
-    """Learn the task.
+    """Learn the task, without a warning.
+
+    Of several problems, one that fails by an error of the numbers does not take the others with it: it gets the best
+    intercept alone, and there is a concern. Bad input still raises.
 
     Parameters
     ----------
     solver, tol, max_passes, seed
         As in `choose_solver`.
+    time_limit
+        Seconds for all problems together; None: no limit. Each gets its share of what is left when it begins.
     callback
         Is called after every iteration of every problem, by one thread at a time; returning True stops them all.
     start
         An earlier result for the same outputs, to begin from.
+    names
+        The classes by their names, for concerns.
     """
     objectives = task.objectives()
     check_own_loss(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
-    results = solve_side_by_side([chosen] * len(objectives), objectives, _starts(objectives, start), callback)
-    concerns = concerns_about(chosen, results, task.loss)
-    warn_of(concerns, stacklevel=2)
+    chosen = chosen.within(time_limit)
+    results = solve_side_by_side(
+        [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
+    )
+    concerns = concerns_about(chosen, results, task.loss, names)
     outputs = outputs_of(objectives, [result.theta for result in results])
-    return Trained(*outputs, results, tuple(concern.sentence for concern in concerns))
+    return Trained(*outputs, results, tuple(concerns))
 
 
 def check_own_loss(objective: Objective) -> None:
@@ -273,16 +281,6 @@ def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Float
     return weights, intercepts
 
 
-def solve_side_by_side(
-    solvers: Sequence[Solver],
-    objectives: Sequence[Objective],
-    starts: Sequence[Floats | Start | None],
-    callback: Callback | None = None,
-) -> list[Result]:
-    """The results of several problems, each by its solver, on threads, in their order; Ctrl-C stops them all."""
-    return _Side(callback).solve(solvers, objectives, starts)
-
-
 def counts_by_difference(objective: Objective) -> bool:
     """Whether there are two scores of which only the difference matters."""
     loss = objective.loss
@@ -304,51 +302,3 @@ def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats |
     if halves is not None:
         return [first.join(start.weights * halves, start.intercepts * halves)]
     return [first.join(start.weights, start.intercepts)]
-
-
-class _Side:
-    """Runs solvers on several objectives, side by side on threads.
-
-    Ctrl-C reaches the main thread only: it raises `KeyboardInterrupt` inside every problem at its next iteration, and
-    each returns its best so far. A problem that had not begun returns its start.
-    """
-
-    def __init__(self, callback: Callback | None) -> None:
-        self.callback = callback
-        self.lock, self.interrupted, self.stopped = threading.Lock(), threading.Event(), threading.Event()
-
-    def solve(
-        self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[Floats | Start | None]
-    ) -> list[Result]:
-        """The results, in the order of the objectives."""
-        if len(objectives) == 1:
-            return [solvers[0].run(objectives[0], starts[0], self.callback)]
-        with DaemonThreadPool(min(num_threads(), len(objectives))) as pool:
-            futures = [pool.submit(self._run, *three) for three in zip(solvers, objectives, starts, strict=True)]
-            self._wait(futures)
-        return [future.result() for future in futures]
-
-    def _wait(self, futures: list[Future[Result]]) -> None:
-        try:
-            wait(futures, return_when="FIRST_EXCEPTION")
-        except KeyboardInterrupt:
-            self.interrupted.set()
-        finally:
-            if any(future.done() and future.exception() for future in futures):
-                self.stopped.set()
-
-    def _run(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
-        if self.interrupted.is_set() or self.stopped.is_set():
-            status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
-            point = objective.at(theta_of(start))
-            return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
-        return solver.run(objective, start, self._step)
-
-    def _step(self, step: Step) -> bool:
-        if self.interrupted.is_set():
-            raise KeyboardInterrupt
-        if self.callback and not self.stopped.is_set():
-            with self.lock:
-                if self.callback(step):
-                    self.stopped.set()
-        return self.stopped.is_set()

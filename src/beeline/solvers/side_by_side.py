@@ -1,0 +1,138 @@
+"""Several problems over the same rows, solved at the same time on threads."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+
+import numpy as np
+
+from beeline._thread_pool import DaemonThreadPool
+from beeline._types import Floats
+from beeline.exceptions import BeelineError
+from beeline.kernels import num_threads
+from beeline.objective import Objective
+from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, never_negative, theta_of
+
+__all__ = ["solve_side_by_side"]
+
+
+def solve_side_by_side(
+    solvers: Sequence[Solver],
+    objectives: Sequence[Objective],
+    starts: Sequence[Floats | Start | None],
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    *,
+    forgiving: bool = False,
+) -> list[Result]:
+    """The results of several problems, each by its solver, on threads, in their order; Ctrl-C stops them all.
+
+    Parameters
+    ----------
+    callback
+        Is called after every iteration of every problem, by one thread at a time; returning True stops them all.
+    time_limit
+        Seconds for all of them together; None: no limit. A problem gets its share of what is left when it begins, and
+        ends with its best so far.
+    forgiving
+        Whether a problem whose solver fails becomes its null model, instead of ending all of them. What still ends all:
+        errors that beeline raises on purpose, which tell of bad input; those of the callback; the failure of every
+        problem.
+    """
+    return _Side(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
+
+
+class _Side:
+    """Runs solvers on several objectives, side by side on threads.
+
+    Ctrl-C reaches the main thread only: it raises `KeyboardInterrupt` inside every problem at its next iteration, and
+    each returns its best so far. A problem that had not begun returns its start.
+    """
+
+    def __init__(self, callback: Callback | None, time_limit: float | None, forgiving: bool, n_problems: int) -> None:
+        self.callback, self.forgiving = callback, forgiving and n_problems > 1
+        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        self.waiting, self.n_threads = n_problems, min(num_threads(), n_problems)
+        self.lock, self.interrupted, self.stopped = threading.Lock(), threading.Event(), threading.Event()
+        self.failures: list[Exception] = []
+        self.of_callback: Exception | None = None
+
+    def solve(
+        self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[Floats | Start | None]
+    ) -> list[Result]:
+        """The results, in the order of the objectives."""
+        if len(objectives) == 1:
+            return [self._timed(solvers[0]).run(objectives[0], starts[0], self.callback)]
+        with DaemonThreadPool(self.n_threads) as pool:
+            futures = [pool.submit(self._run, *three) for three in zip(solvers, objectives, starts, strict=True)]
+            self._wait(futures)
+        results = [future.result() for future in futures]
+        if len(self.failures) == len(results):
+            raise self.failures[0]
+        return results
+
+    def _wait(self, futures: list[Future[Result]]) -> None:
+        try:
+            wait(futures, return_when="FIRST_EXCEPTION")
+        except KeyboardInterrupt:
+            self.interrupted.set()
+        finally:
+            if any(future.done() and future.exception() for future in futures):
+                self.stopped.set()
+
+    def _run(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
+        if self.interrupted.is_set() or self.stopped.is_set():
+            status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
+            point = objective.at(theta_of(start))
+            return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
+        try:
+            return self._timed(solver).run(objective, start, self._step)
+        except BeelineError:
+            raise
+        except Exception as error:
+            if not self.forgiving or error is self.of_callback:
+                raise
+            self.failures.append(error)
+            return _without_model(objective, solver, error)
+
+    def _timed(self, solver: Solver) -> Solver:
+        """The solver, with the share of the time that its problem has, if there is a limit."""
+        if self.deadline is None:
+            return solver
+        with self.lock:
+            left = self.deadline - time.perf_counter()
+            share = left * min(self.n_threads, self.waiting) / self.waiting
+            self.waiting -= 1
+        return solver.within(max(share, 0.0))
+
+    def _step(self, step: Step) -> bool:
+        if self.interrupted.is_set():
+            raise KeyboardInterrupt
+        if self.callback and not self.stopped.is_set():
+            with self.lock:
+                try:
+                    stop = self.callback(step)
+                except Exception as error:
+                    self.of_callback = error
+                    raise
+                if stop:
+                    self.stopped.set()
+        return self.stopped.is_set()
+
+
+def _without_model(objective: Objective, solver: Solver, error: Exception) -> Result:
+    """The null model, in the place of what could not be trained."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    theta, value, bound = np.zeros(objective.size), math.nan, -math.inf
+    try:
+        theta, value = objective.null.theta, objective.null.value
+        bound = 0.0 if never_negative(objective) else -math.inf
+    except Exception:  # the loss fails at zero weights too; the mean label is at least no wild guess
+        if objective.has_intercept:
+            weights = objective.costs if objective.costs.any() else None
+            theta[-objective.n_outputs :] = np.average(objective.labels, axis=0, weights=weights)
+    return Result(theta, value, bound, Status.FAILED, 0, 0.0, 0.0, solver.name, null=value, error=what)
