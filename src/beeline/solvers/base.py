@@ -405,7 +405,8 @@ def _centred(o: Objective, theta: Floats) -> Floats:
     if not (isinstance(o.loss, VectorLoss) and o.loss.shift_free and o.penalty.plain):
         return theta
     columns = theta.reshape(-1, o.n_outputs)
-    return (columns - columns.mean(axis=1, keepdims=True)).ravel()
+    centred: Floats = columns - columns.mean(axis=1, keepdims=True)
+    return centred.ravel()
 
 
 def never_negative(objective: Objective) -> bool:
