@@ -57,7 +57,7 @@ VARIANTS = [
 # Some checks compare two trainings digit by digit: a small tol brings them as near to each other. Others give targets
 # without meaning, on which a pass limit is right to come first, and no model is the best one.
 for estimator in ESTIMATORS + VARIANTS:
-    estimator.set_params(tol=1e-9)
+    estimator.set_params(tol=1e-13)
 pytestmark = [
     *(pytest.mark.filterwarnings(f"ignore::{w.__module__}.{w.__name__}") for w in (ConvergenceWarning, ModelWarning)),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
