@@ -145,7 +145,12 @@ def test_all_losses_are_listed(quickly):
     (formula,) = (line for line in lines if line.startswith("  quantile "))
     about = lines[lines.index(formula) + 1]
     assert "max(τ(y − z), (1 − τ)(z − y))" in formula
-    for words in ("quantile regression", "settings tau=0.5", "rounded_newton, interior_point, bundle with l2", "bundle with l1"):
+    for words in (
+        "quantile regression",
+        "settings tau=0.5",
+        "rounded_newton, interior_point, bundle with l2",
+        "bundle with l1",
+    ):
         assert words in about
 
 
