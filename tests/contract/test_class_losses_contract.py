@@ -21,6 +21,7 @@ def loss_of(name, k):
     return COSTLY[name](costs)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("intercept", [True, "regularized", False])
 @pytest.mark.parametrize("k", [2, 7, 26, pytest.param(MANY, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)

@@ -87,7 +87,7 @@ class TestSoftKinksFarAway:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_weights_at_a_bound_of_a_large_C(seed):
+def test_weights_at_a_bound_of_a_large_c(seed):
     random = np.random.default_rng(seed)
     X = random.normal(size=(50, 10))
     y = X[:, 0] + random.normal(size=50) > 0.7
@@ -97,7 +97,7 @@ def test_weights_at_a_bound_of_a_large_C(seed):
 
 @pytest.mark.parametrize("solver", ["auto", "bundle"])
 @pytest.mark.parametrize("nonnegative", [True, False])
-def test_large_C_by_several_solvers(solver, nonnegative):
+def test_large_c_by_several_solvers(solver, nonnegative):
     random = np.random.default_rng(8)
     X = random.normal(size=(50, 10))
     y = X[:, 0] + random.normal(size=50) > 0.7
@@ -189,7 +189,7 @@ def test_a_hinge_over_features_of_all_sizes(same_bits):
 
 @pytest.mark.parametrize("C", [1.0, 1e6, 1e12])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_a_softmax_whose_gradient_hides_in_the_digits_of_J(C, intercept):
+def test_a_softmax_whose_gradient_hides_in_rounding(C, intercept):
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 4))
     y = (X @ random.normal(size=(4, 3)) + 2 * random.normal(size=(60, 3))).argmax(axis=1)
@@ -221,7 +221,7 @@ class TestLies:
     X = np.random.default_rng(0).normal(size=(40, 3))
     o = Objective(from_arrays(X), np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(40), Logistic(), L2())
 
-    def test_a_bound_above_J_ends_nothing(self):
+    def test_a_bound_above_the_objective_ends_nothing(self):
         result = _Liar(bound=1e9).run(self.o)
         assert result.status is Status.LIMIT
         assert result.bound == 0
@@ -231,7 +231,7 @@ class TestLies:
         assert _Liar(bound=np.nan).run(self.o).gap == 1
         assert _Liar(bound=np.inf).run(self.o).gap == 1
 
-    def test_J_is_evaluated_anew(self):
+    def test_the_objective_is_evaluated_anew(self):
         result = _Liar(value=1e-9).run(self.o)
         assert result.status is not Status.CONVERGED
         assert result.objective == self.o.at(result.theta).value > 1

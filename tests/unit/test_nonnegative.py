@@ -17,7 +17,7 @@ from beeline.losses import LeastSquares, Logistic
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.selection.bounds import null_C
-from beeline.solvers.auto import SOLVERS, choose_solver
+from beeline.solvers.auto import choose_solver
 from beeline.solvers.bundle import Bundle
 from beeline.solvers.l1_cd import strength_max
 
