@@ -145,7 +145,12 @@ def test_all_losses_are_listed(quickly):
     (formula,) = (line for line in lines if line.startswith("  quantile "))
     about = lines[lines.index(formula) + 1]
     assert "max(τ(y − z), (1 − τ)(z − y))" in formula
-    for words in ("quantile regression", "settings tau=0.5", "rounded_newton, bundle with l2", "bundle with l1"):
+    for words in (
+        "quantile regression",
+        "settings tau=0.5",
+        "rounded_newton, interior_point, bundle with l2",
+        "bundle with l1",
+    ):
         assert words in about
 
 
@@ -155,7 +160,10 @@ def test_losses_as_json(quickly):
     assert facts["tweedie"]["settings"] == {"power": 1.5}
     assert facts["tweedie"]["domain"] == "finite numbers that are not negative"
     assert facts["poisson"]["link"] == "exp"
-    assert facts["crammer_singer"]["solvers"] == {"l2": ["class_dual_cd", "bundle"], "l1": ["bundle"]}
+    assert facts["crammer_singer"]["solvers"] == {
+        "l2": ["rounded_newton", "class_dual_cd", "bundle"],
+        "l1": ["bundle"],
+    }
     assert all(loss["formula"] and loss["summary"] and all(loss["solvers"].values()) for loss in facts.values())
 
 

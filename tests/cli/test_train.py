@@ -76,7 +76,7 @@ def test_nonnegative_weights(quickly, tmp_path, svm_rows):
     assert "nonnegative" not in free["settings"]
     facts = json.loads(done_well(quickly("train", path, "-o", "m", "--loss", "hinge", "--nonnegative", "--json")))
     assert facts["settings"]["nonnegative"] is True
-    assert facts["report"]["solver"] == "bundle"
+    assert facts["report"]["solver"] == "interior_point"
     assert facts["report"]["objective"] > free["report"]["objective"]
     assert Model.load(tmp_path / "m").weights.min() == 0
     done_well(quickly("select", path, "-o", "s", "--loss", "hinge", "--regularizer", "l1", "--nonnegative"))

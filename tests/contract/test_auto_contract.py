@@ -12,13 +12,15 @@ from beeline.solvers.auto import SOLVERS, choose_solver
 from beeline.solvers.base import Status
 
 REGULARIZERS = (L2(), L1(), ElasticNet(0.4))
-# Who takes a loss with L2 where it is not Newton's method; a loss with kinks goes to the bundle method elsewhere.
+# Who takes a loss with kinks and L2, where it is not the one for L1.
 WITH_L2 = {
     "hinge": "dual_cd",
     "epsilon_insensitive": "dual_cd",
-    "absolute": "rounded_newton",
-    "quantile": "rounded_newton",
     "crammer_singer": "class_dual_cd",
+    "weston_watkins": "class_dual_cd",
+    "multiclass_margin": "class_dual_cd",
+    "scaled_multiclass_margin": "class_dual_cd",
+    "multiclass_perceptron": "class_dual_cd",
 }
 ROWS = np.random.default_rng(0).normal(size=(50, 4)) + 0.5
 
@@ -45,7 +47,8 @@ def test_auto_has_a_solver(name, regularizer):
 
 def who(loss, regularizer):
     if not loss.has_curvature:
-        return "bundle" if regularizer.l1 else WITH_L2.get(loss.name, "bundle")
+        others = "bundle" if isinstance(loss, VectorLoss) else "interior_point"
+        return others if regularizer.l1 else WITH_L2.get(loss.name, others)
     if not regularizer.l1:
         return "newton"
     return "lbfgs" if isinstance(loss, VectorLoss) else "l1_cd"

@@ -106,12 +106,14 @@ def test_solvers_reach_the_minimum(solver, loss, regularizer):
 @pytest.mark.parametrize("regularizer", NONNEGATIVE, ids=lambda regularizer: regularizer.name)
 def test_nonnegative_weights_reach_the_minimum(loss, regularizer):
     o, best, _ = solved(loss, regularizer)
-    assert [name for name, solver in SOLVERS.items() if solver.create(1e-7, 1, 0).refusal(o) is None] == ["bundle"]
-    result = SOLVERS["bundle"].create(1e-7, 50_000, 0).solve(o)
-    assert result.status is Status.CONVERGED
-    assert result.theta[: D * o.n_outputs].min() >= 0
-    assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
-    assert result.objective * (1 - result.gap) <= best + 1e-7 * (1 + best)
+    takes = [name for name, solver in SOLVERS.items() if solver.create(1e-7, 1, 0).refusal(o) is None]
+    assert takes[-1] == "bundle"
+    for name in takes:
+        result = SOLVERS[name].create(1e-7, 50_000, 0).solve(o)
+        assert result.status is Status.CONVERGED
+        assert result.theta[: D * o.n_outputs].min() >= 0
+        assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
+        assert result.bound <= best + 1e-7 * (1 + best)
     free = solved(loss, REGULARIZERS[NONNEGATIVE.index(regularizer)])[1]
     assert free < best * (1 - 1e-3) or loss.name in NOT_RESTRICTED
 

@@ -80,7 +80,7 @@ class TestVariants:
         monkeypatch.setattr(Block, "scores", watched)
         result = Bundle(1e-3).solve(o)
         assert set(seen) == {(8, 4)}
-        assert len(seen) <= result.iterations
+        assert len(seen) <= result.iterations + 1  # J of the result is evaluated anew
 
     def test_within_the_bound_on_steps(self):
         o = problem(Hinge(), strength=100.0, intercept="none")

@@ -72,7 +72,7 @@ def test_a_sweep_over_columns_and_over_the_gram_matrix(layout, free, l2, seed):
     expected, shift = twin_sweep(X, u, h, w, 0.2, l2, free)
 
     by_columns = w.copy()
-    _, _, sweeps, moved = block.columns().descend(u, h, by_columns, (0.2, l2), 0.0, 0.0, 1, free)
+    _, _, sweeps, moved = block.columns().descend(u, h, by_columns, (0.2, l2, 0), 0.0, 0.0, 1, free)
     np.testing.assert_allclose(by_columns, expected, atol=1e-10)
     assert moved == pytest.approx(shift, abs=1e-10)
     assert sweeps == pytest.approx(1)
@@ -80,7 +80,7 @@ def test_a_sweep_over_columns_and_over_the_gram_matrix(layout, free, l2, seed):
     gram, by_gram = block.gram(h), w.copy()
     complete_gram(gram, X.T @ h if free else None, float(h.sum()))
     np.testing.assert_allclose(gram, gram.T, atol=1e-12)
-    descend_gram(gram, X.T @ u, by_gram, (0.2, l2), 0.0, 0.0, 1)
+    descend_gram(gram, X.T @ u, by_gram, (0.2, l2, 0), 0.0, 0.0, 1)
     np.testing.assert_allclose(by_gram, expected, atol=1e-10)
 
 
@@ -90,7 +90,7 @@ def test_sweeps_end_at_the_minimum_of_a_singular_model():
     X[:, 20:] = X[:, :20] * (1 + 1e-9)  # pairs of nearly equal features
     u, h, w = rng.normal(size=6), np.ones(6), np.zeros(40)
     columns = Columns(from_arrays(X).block._arrays)
-    first, last, _, _ = columns.descend(u, h, w, (0.05, 0.0), 1e-10, 0.0, 2000, False)
+    first, last, _, _ = columns.descend(u, h, w, (0.05, 0.0, 0), 1e-10, 0.0, 2000, False)
     gradient = X.T @ (u + X @ w)
     violation = np.where(w == 0, np.maximum(np.abs(gradient) - 0.05, 0), np.abs(gradient + 0.05 * np.sign(w)))
     assert violation.max() <= 1e-8

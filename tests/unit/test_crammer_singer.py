@@ -199,7 +199,7 @@ def test_an_estimate_of_the_bound_certifies_nothing(intercept, monkeypatch):
 def test_is_the_choice_for_its_loss_and_refuses_others():
     assert choose_solver(objective(4)).name == "class_dual_cd"
     scalar = replace_loss(objective(2), Hinge(), np.ones(150), 1.0)
-    with pytest.raises(ParameterError, match=r"'class_dual_cd' is for the loss of Crammer and Singer"):
+    with pytest.raises(ParameterError, match=r"'class_dual_cd' is for multi-class hinges"):
         choose_solver(scalar, "class_dual_cd")
     with pytest.raises(ParameterError, match="seed must not be negative"):
         ClassDualCD(seed=-1)

@@ -63,7 +63,7 @@ def flaw_of(block: Block) -> tuple[int, int]:
     """The first of many flaws, in different parts of the rows."""
     values = block.values.copy()
     values.reshape(-1)[len(values) // 3 :: 1001] = np.nan
-    return RowArrays(values, block.indptr, block.indices, block.n_features).first_flaw(True)
+    return _kernels.first_flaw(RowArrays(values, block.indptr, block.indices, block.n_features), True, 0)
 
 
 def packed(block: Block) -> list:
@@ -80,7 +80,7 @@ def packed(block: Block) -> list:
 
 def descended(block: Block) -> list:
     columns, weights = block.columns(), (positive(M) / SCALES[:M], positive(M) / SCALES[:M] ** 2)
-    return written(lambda w: columns.descend(*weights, w, (0.1, 0.1), 1e-6, 1e-6, 5, True), np.zeros(D))
+    return written(lambda w: columns.descend(*weights, w, (0.1, 0.1, D // 2), 1e-6, 1e-6, 5, True), np.zeros(D))
 
 
 def learned(block: Block) -> list:
@@ -134,6 +134,7 @@ LOSSES = {
 }
 VECTORS = {
     "dot": lambda: _kernels.dot(SCALES, numbers(N)),
+    "absolute_sum": lambda: _kernels.absolute_sum(numbers(N)),
     "add_scaled": lambda: written(lambda out: _kernels.add_scaled(0.3, SCALES, out), numbers(N)),
     "step_gradients": lambda: written(
         lambda s, r: _kernels.step_gradients(0.3, numbers(N), positive(N), SCALES, s, r), numbers(N), positive(N)

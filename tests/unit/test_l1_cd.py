@@ -267,7 +267,7 @@ def test_the_pass_limit_warns_and_keeps_the_best():
 def test_impossible_pairs_are_refused():
     for loss, regularizer, words in (
         (Hinge(), L1(), "needs a loss with a curvature"),
-        (Logistic(), L2(), "needs L1 or elastic net"),
+        (Logistic(), L2(), "needs L1, elastic net or weights that may not be negative"),
     ):
         with pytest.raises(ParameterError, match=words):
             L1CD().solve(problem(loss, regularizer))

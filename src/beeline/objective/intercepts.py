@@ -23,6 +23,8 @@ __all__ = ["best_intercept", "best_intercepts"]
 _UNIT = float(np.finfo(np.float64).eps)
 _NOTHING = 1e-15  # what rounding may do to J, relatively
 _LEVEL = 1e-13  # a slope of J along the intercept, as a part of the sizes of all slopes, that is zero
+# Of several intercepts less: that of a class without rows has all slopes of one sign, which nothing else can cancel.
+_LEVEL_OF_SEVERAL = 1e-16
 _GROWTH = 8.0  # of a step while the minimum has not been passed
 _MOST_STEPS = 100
 _FARTHEST = 1e30  # widths, where no minimum is looked for any more
@@ -115,7 +117,7 @@ def best_intercepts(point: Point) -> Point:
     for _ in range(_MOST_STEPS):
         slope = _slopes_along(point)
         size = float(np.abs(slope).max())
-        if size <= _LEVEL * point.slope_size:
+        if size <= _LEVEL_OF_SEVERAL * point.slope_size:
             break
         if hessian is None or size > 0.1 * before:
             hessian = _intercept_hessian(point)

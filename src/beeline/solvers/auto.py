@@ -40,7 +40,7 @@ _SAMPLE = 1000
 # Coordinate descent on classes is fast, or hopeless: from here on Newton's method with rounded kinks goes on, sooner
 # where its steps cost next to nothing.
 _CLASS_PASSES, _MOST_CLASS_WEIGHTS = 500, 100_000
-_FEW_CLASS_PASSES, _FEW_CLASS_WEIGHTS = 200, 2000
+_FEW_CLASS_PASSES, _FEW_CLASSES, _FEW_CLASS_WEIGHTS = 200, 10, 2000
 # The interior-point method takes few steps whatever the problem, and many passes in each of them.
 _FEW_ROWS, _FEW_FEATURES = 20_000, 2000
 # The bundle method needs some hundred passes, or thousands where weights are large.
@@ -106,7 +106,8 @@ def _by_rows_at_first(objective: Objective, works: dict[str, Solver]) -> Solver:
 
 def _for_class_hinges(objective: Objective, works: dict[str, Solver]) -> Solver:
     if "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
-        passes = _FEW_CLASS_PASSES if objective.size <= _FEW_CLASS_WEIGHTS else _CLASS_PASSES
+        few = objective.n_outputs <= _FEW_CLASSES and objective.size <= _FEW_CLASS_WEIGHTS
+        passes = _FEW_CLASS_PASSES if few else _CLASS_PASSES
         return Relay(works["class_dual_cd"], works["rounded_newton"], passes)
     return works["class_dual_cd"]
 

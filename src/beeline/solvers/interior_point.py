@@ -49,7 +49,7 @@ class InteriorPoint(Solver):
     name = "interior_point"
 
     def refusal(self, objective: Objective) -> str | None:
-        """Needs a piecewise linear loss of one score a row with a conjugate, and not too many features."""
+        """Needs a piecewise linear loss of one score a row, its conjugate, a regularizer, and not too many features."""
         if not has_kinks(objective):
             return f"needs a piecewise linear loss of one score a row, unlike {objective.loss!r}"
         if not objective.loss.has_conjugate:

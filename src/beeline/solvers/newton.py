@@ -21,6 +21,7 @@ __all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
 LinearSolver = Literal["auto", "cholesky", "cg"]
 _EXACT = 1e-8
 _ROUNDING = 1e-14  # of J
+_FINEST = 1e-8  # part of the accuracy that is tried before a run ends
 MOST_FEATURES = 5000  # for which a matrix of features by features is made at all
 
 
@@ -70,18 +71,24 @@ class Newton(Solver):
         point, passes = objective.at(start).with_best_intercept(), float(start is not None)
         first = objective.at() if start is not None else point
         scale = math.sqrt(dot(first.gradient, first.gradient))
-        preconditioners = Preconditioners()
+        preconditioners, finer = Preconditioners(), 1.0
         while True:
             passes += 1
             yield Step(point.theta, point.value, point.bound, passes)
             norm = math.sqrt(dot(point.gradient, point.gradient))
             accuracy = min(0.5, max(self._enough(point), math.sqrt(norm / scale))) if scale else 0.5
-            direction, cost = self._direction(point, accuracy, preconditioners)
+            direction, cost = self._direction(point, finer * accuracy, preconditioners)
+            before = point.value
             moved = _move(point, direction)
             passes += cost + 1
-            if moved is None:
+            # A residual that is small where the preconditioner is large may be most of the gradient.
+            idle = moved is None or before - moved.value <= 1e-3 * self.tol * abs(before)
+            finer = 0.1 * finer if idle else 1.0
+            if moved is None and (finer < _FINEST or self._by_cholesky(objective)):
                 yield Step(point.theta, point.value, point.bound, passes, final=True)
                 return
+            if moved is None:
+                continue
             point = moved.with_level_intercept(self._spare(point.value, point.bound))
 
     def _spare(self, value: float, bound: float) -> float:
