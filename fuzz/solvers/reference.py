@@ -88,6 +88,6 @@ class Reference:
 
         scaled = theta / unit
         start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])
-        options = {"maxiter": 100, "maxfun": 200, "ftol": 1e-15, "gtol": 1e-12, "maxcor": 30}
+        options = {"maxiter": 60, "maxfun": 100, "ftol": 1e-15, "gtol": 1e-12, "maxcor": 30}
         found = minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         return np.append(found[:m] - found[m : 2 * m], found[2 * m :]) * unit
