@@ -24,8 +24,7 @@ from beeline.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from beeline.objective import Objective
-from beeline.objective import tangent_bound
+from beeline.objective import Objective, tangent_bound
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
