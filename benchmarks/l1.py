@@ -34,9 +34,9 @@ from support.sets import Rows
 from beeline.data.block import Block
 from beeline.data.dataset import ArrayDataset
 from beeline.losses import LeastSquares, Logistic
-from beeline.objective import Objective
+from beeline.objective import Objective, tangent_bound
 from beeline.regularizers import L1
-from beeline.solvers.l1_cd import L1CD, lower_bound, strength_max
+from beeline.solvers.l1_cd import L1CD, strength_max
 
 TARGET = 1e-4
 MOST = {"warm": 1.0, "cold": 0.2}
@@ -163,7 +163,7 @@ def tolerances(solve: Solve, data: Data, objective: Objective, optimum: float, p
         point = objective.at(weights)
         if (point.value - optimum) / point.value <= TARGET:
             found.setdefault("distance", tol)
-        if (point.value - lower_bound(point)) / point.value <= TARGET:
+        if (point.value - tangent_bound(point)) / point.value <= TARGET:
             found.setdefault("gap", tol)
         if len(found) == 2 or spent > patience:
             break

@@ -20,7 +20,7 @@ import numpy as np
 from beeline.data.arrays import from_arrays
 from beeline.kernels import set_num_threads
 from beeline.losses import get_loss
-from beeline.objective import Objective, Point
+from beeline.objective import Objective, Point, conjugate_bound
 from beeline.regularizers import L2
 from beeline.selection.bounds import lowest_C
 from beeline.selection.folds import Fold, make_folds
@@ -168,7 +168,7 @@ class Experiment:
         before = self.exact(C / 2)
         best = self.exact(C, before.theta)
         start = before.with_strength(1 / C)
-        dual = start.objective.dual_value(start)
+        dual = conjugate_bound(start, start.slopes, start.loss_gradient)
         return C * (start.value - best.value), C * (best.value - dual), 0.5 * norm(start.theta) ** 2
 
     def descent(self, kind: str, C: float, *, warm: bool) -> tuple[np.ndarray, np.ndarray]:

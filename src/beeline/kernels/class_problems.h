@@ -191,8 +191,7 @@ class ScaledSlacks {
     };
     double top = 0;
     for (std::size_t k = 0; k < row.n; ++k)
-      if (k != row.y)
-        top = std::max(top, row.delta[k] * (row.g[k] - tau) + row.q * row.delta[k] * row.beta[k]);
+      if (k != row.y) top = std::max(top, row.delta[k] * (row.g[k] - tau) + row.q * row.delta[k] * row.beta[k]);
     const double nu = falling_root([&](double v) {
       double sum = 0;
       for (std::size_t k = 0; k < row.n; ++k)

@@ -94,7 +94,8 @@ class ClassSweeps {
     identity_.resize(n_classes);
     for (std::size_t k = 0; k < n_classes; ++k) identity_[k] = static_cast<std::uint16_t>(k);
     weights_.reserve(sizeof(Weight) * stride_ * arrays.n_features);
-    for (auto* buffer : {&g_, &next_, &slacks_, &centre_, &total_, &means_, &base_, &slope_}) buffer->assign(stride_, 0.0);
+    for (auto* buffer : {&g_, &next_, &slacks_, &centre_, &total_, &means_, &base_, &slope_})
+      buffer->assign(stride_, 0.0);
     scores_.resize(stride_);
     change_.resize(stride_);
     changed_.resize(stride_);

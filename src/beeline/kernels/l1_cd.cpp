@@ -172,9 +172,9 @@ class Columns {
   }
 
   // Lowers the model over w, from slopes u and curvatures h; (first and last violation, sweeps, move of the intercept).
-  std::tuple<double, double, double, double> descend(Vector u, Vector h, Output w, std::tuple<double, double, std::size_t> penalty,
-                                                     double tol, double accuracy, std::size_t most,
-                                                     bool free_intercept) const {
+  std::tuple<double, double, double, double> descend(Vector u, Vector h, Output w,
+                                                     std::tuple<double, double, std::size_t> penalty, double tol,
+                                                     double accuracy, std::size_t most, bool free_intercept) const {
     nb::gil_scoped_release release;
     std::vector<double> slopes(u.data(), u.data() + n_rows_);
     const double total = std::accumulate(h.data(), h.data() + n_rows_, 0.0);
@@ -219,8 +219,8 @@ void complete_gram(Matrix gram, std::optional<Vector> edge, double corner) {
 
 // Lowers the model over w, given its Gram matrix and its slopes at w; (first and last violation, sweeps).
 std::tuple<double, double, double> descend_gram(Matrix gram, Vector slopes, Output w,
-                                                std::tuple<double, double, std::size_t> penalty, double tol, double accuracy,
-                                                std::size_t most) {
+                                                std::tuple<double, double, std::size_t> penalty, double tol,
+                                                double accuracy, std::size_t most) {
   nb::gil_scoped_release release;
   std::vector<double> g(slopes.data(), slopes.data() + slopes.size());
   GramModel model{gram.data(), gram.shape(0), g.data()};

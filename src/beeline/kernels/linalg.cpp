@@ -157,8 +157,8 @@ double dot(Vector a, Vector b) {
 // Σ |a_j|.
 double absolute_sum(nb::ndarray<const double, nb::c_contig, nb::device::cpu> a) {
   nb::gil_scoped_release release;
-  return sum_of_stretches(
-      a.size(), [&](std::size_t begin, std::size_t count) { return dense_size(a.data() + begin, count); });
+  return sum_of_stretches(a.size(),
+                          [&](std::size_t begin, std::size_t count) { return dense_size(a.data() + begin, count); });
 }
 
 // out += scale · a.

@@ -204,9 +204,7 @@ struct GammaLoss {
     return {std::fmax(y * d.value + t - 1, 0), 1 - y * d.slope, y * d.curvature};
   }
 
-  double conjugate(double a, double y, double c) const {
-    return -a * std::log(y) + c * power_conjugate(a / c);
-  }
+  double conjugate(double a, double y, double c) const { return -a * std::log(y) + c * power_conjugate(a / c); }
 };
 
 // μ^(2−p)/(2−p) + yμ^(1−p)/(p−1) − y^(2−p)/((p−1)(2−p)), μ = exp(z), y ≥ 0, 1 < p < 2: with u = 2 − p and d = p − 1

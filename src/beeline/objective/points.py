@@ -71,7 +71,8 @@ class Point:
         """What no score exceeds, nor any of the sums that it is made of: max‖x_i‖·‖w‖ + |b|, of outputs the largest."""
         o = self.objective
         w, b = o.split(self.theta)
-        largest = math.sqrt(dot(w, w)) if o.n_outputs == 1 else math.sqrt(float(np.square(w).sum(axis=0).max()))
+        with np.errstate(over="ignore"):  # weights of no use, to which no bound belongs
+            largest = math.sqrt(dot(w, w)) if o.n_outputs == 1 else math.sqrt(float(np.square(w).sum(axis=0).max()))
         return (o.longest_row * largest if largest else 0.0) + float(np.abs(b).max(initial=0.0))
 
     @property

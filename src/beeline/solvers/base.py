@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -41,6 +42,8 @@ __all__ = [
 ]
 # What is so much smaller than J without a model is lost in rounding.
 _NOTHING = 1e-12
+# Objectives that differ by less, relatively, are the same but for rounding.
+_ALIKE = 1e-15
 # A gap that rounding alone may leave; who asks for less, and gets this, has got all there is.
 ROUNDING_GAP = 1e-8
 
@@ -313,6 +316,7 @@ class _Run:
         self.best: Step | None = None
         self.bound = 0.0 if never_negative(objective) else -math.inf
         self.least = self.bound
+        self.lowest = sys.float_info.max
         self.verified: Floats | None = None  # the θ whose J was evaluated anew
         self.noise = 0.0  # how far that may be off
         self.trace: list[TracePoint] = []
@@ -353,8 +357,10 @@ class _Run:
     def _take(self, step: Step) -> Status | None:
         """Take note of a step; why to stop after it, or None."""
         found = self.best
-        if math.isfinite(step.objective) and (found is None or step.objective <= found.objective):
+        # Of points that J cannot tell apart, the later one: slopes led there.
+        if math.isfinite(step.objective) and step.objective <= self.lowest + _ALIKE * abs(self.lowest):
             found = step
+            self.lowest = min(self.lowest, step.objective)
         if found is None or not found.objective <= self.null.value:
             found = replace(step, theta=self.null.theta, objective=self.null.value)
         if math.isfinite(step.bound):

@@ -143,7 +143,7 @@ class RoundedNewton(Newton):
 
     name = "rounded_newton"
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
-    _ACCURACY, _FINEST = 0.1, 1e-4  # of a direction by conjugate gradients, finer where a step wins little
+    _ACCURACY, _FINEST = 0.1, 1e-8  # of a direction by conjugate gradients, finer where a step wins little
     _SLOW = 0.1  # of the tolerance
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
     _GOOD_START = 1e-3  # relative gap of a start that is kept
