@@ -3,7 +3,8 @@
 // Once the interpreter shuts down, Python ends every other thread that asks for the GIL, by pthread_exit. That unwinds
 // the stack as an exception would, and ends in std::terminate where it meets a function that promises not to throw: the
 // destructor that takes the GIL back after a kernel, after a call of NumPy or of HiGHS. The process then aborts, though
-// nothing is wrong. Python 3.14 lets such threads sleep until the process is gone; so do we, for earlier ones.
+// nothing is wrong. Python 3.14 lets such threads sleep until the process is gone. We let them go without unwinding: a
+// library that waits for its threads when it is unloaded, as Arrow does, would wait for one that sleeps for ever.
 #include <cxxabi.h>
 #include <nanobind/nanobind.h>
 #include <sys/syscall.h>
@@ -31,8 +32,7 @@ bool is_ended_by_python() {
 }
 
 [[noreturn]] void terminate() {
-  if (is_ended_by_python())
-    for (;;) ::pause();
+  if (is_ended_by_python()) ::syscall(SYS_exit, 0);
   if (former) former();
   std::abort();
 }
