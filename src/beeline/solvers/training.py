@@ -42,6 +42,10 @@ __all__ = [
 ]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
+_MULTICLASS = get_args(Multiclass)
+
+# Of all problems together, that one thread is done with before others have begun.
+_FEW_ENTRIES = 2**15
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -91,10 +95,8 @@ class Task:
     def __post_init__(self) -> None:
         if not 0 < self.C < math.inf:
             raise ParameterError(f"C must be positive and finite, not {self.C}")
-        if self.multiclass not in get_args(Multiclass):
-            raise ParameterError(
-                f"multiclass must be one of {', '.join(get_args(Multiclass))}, not {self.multiclass!r}"
-            )
+        if self.multiclass not in _MULTICLASS:
+            raise ParameterError(f"multiclass must be one of {', '.join(_MULTICLASS)}, not {self.multiclass!r}")
         for name, column in (("labels", self.labels), ("weights", self.sample_weight)):
             if column is not None and len(column) != self.data.n_rows:
                 raise LabelError(f"{len(column)} {name} do not match {self.data.n_rows} rows")
@@ -266,6 +268,9 @@ def check_own_loss(objective: Objective) -> None:
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
     """The weights and intercepts of all outputs, as `Trained` has them, from a θ for each objective."""
+    if len(objectives) == 1 and objectives[0].n_outputs == 1:
+        w, b = objectives[0].split(thetas[0])
+        return w.reshape(-1, 1).copy(), b.reshape(1).copy()
     split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
     if counts_by_difference(objectives[0]):
@@ -280,6 +285,8 @@ def solve_side_by_side(
     callback: Callback | None = None,
 ) -> list[Result]:
     """The results of several problems, each by its solver, on threads, in their order; Ctrl-C stops them all."""
+    if len(objectives) == 1:
+        return [solvers[0].run(objectives[0], starts[0], callback)]
     return _Side(callback).solve(solvers, objectives, starts)
 
 
@@ -321,8 +328,8 @@ class _Side:
         self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[Floats | Start | None]
     ) -> list[Result]:
         """The results, in the order of the objectives."""
-        if len(objectives) == 1:
-            return [solvers[0].run(objectives[0], starts[0], self.callback)]
+        if sum(o.data.nnz for o in objectives) <= _FEW_ENTRIES:
+            return [self._run_here(*three) for three in zip(solvers, objectives, starts, strict=True)]
         with DaemonThreadPool(min(num_threads(), len(objectives))) as pool:
             futures = [pool.submit(self._run, *three) for three in zip(solvers, objectives, starts, strict=True)]
             self._wait(futures)
@@ -342,7 +349,18 @@ class _Side:
             status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
             point = objective.at(theta_of(start))
             return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
-        return solver.run(objective, start, self._step)
+        return solver.run(objective, start, self._step, watched=self.callback is not None)
+
+    def _run_here(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
+        """As `_run`, in the thread that Ctrl-C reaches, which goes on with the next problem."""
+        try:
+            result = self._run(solver, objective, start)
+        except KeyboardInterrupt:  # before the first step
+            self.interrupted.set()
+            return self._run(solver, objective, start)
+        if result.status is Status.INTERRUPTED:
+            self.interrupted.set()
+        return result
 
     def _step(self, step: Step) -> bool:
         if self.interrupted.is_set():
