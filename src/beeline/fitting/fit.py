@@ -91,6 +91,7 @@ def fit(
         callback=callback,
         start=begin,
     )
+    report = _report(trained, data.n_rows, time.perf_counter() - clock)
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
@@ -102,13 +103,14 @@ def fit(
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
         settings=_recorded(settings, task, selection),
+        report=report,
         version=__version__,
     )
     if settings.probability and task.loss.classifies and classes is not None and link == "none":
         platt = _calibrate(task, classes, trained, settings, model)
-        model = replace(model, link="platt", platt=platt)
-    report = _report(trained, data.n_rows, time.perf_counter() - clock)
-    return Fitted(replace(model, report=report), trained.results, selection)
+        seconds = time.perf_counter() - clock
+        model = replace(model, link="platt", platt=platt, report=replace(report, seconds=seconds))
+    return Fitted(model, trained.results, selection)
 
 
 def _recorded(settings: Settings, task: Task, selection: Selection | None) -> dict[str, Any]:
