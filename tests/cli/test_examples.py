@@ -59,9 +59,7 @@ def test_the_demo_trains_a_good_model(demo):
 
 def test_the_demo_finds_a_good_c(demo):
     out = demo[1].stdout
-    assert re.search(
-        r"^C = \S+: accuracy 0\.7\d+ ± \S+ on 3 folds, the best of \d+ values$", out, re.MULTILINE
-    )
+    assert re.search(r"^C = \S+: accuracy 0\.7\d+ ± \S+ on 3 folds, the best of \d+ values$", out, re.MULTILINE)
     scores = [float(score) for score in re.findall(r"^C = .* accuracy on other rows ([\d.]+)$", out, re.MULTILINE)]
     assert len(scores) == 3
     assert scores[1] > scores[0]

@@ -89,7 +89,7 @@ def test_sweeps_end_at_the_minimum_of_a_singular_model():
     X = rng.normal(size=(6, 40))
     X[:, 20:] = X[:, :20] * (1 + 1e-9)  # pairs of nearly equal features
     u, h, w = rng.normal(size=6), np.ones(6), np.zeros(40)
-    columns = Columns(from_arrays(X).block._arrays)
+    columns = Columns(from_arrays(X).block.arrays)
     first, last, _, _ = columns.descend(u, h, w, (0.05, 0.0, 0), 1e-10, 0.0, 2000, False)
     gradient = X.T @ (u + X @ w)
     violation = np.where(w == 0, np.maximum(np.abs(gradient) - 0.05, 0), np.abs(gradient + 0.05 * np.sign(w)))

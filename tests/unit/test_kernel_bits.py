@@ -176,7 +176,16 @@ TABLES = {
 # Covered by one of the above, tested with the reader of LIBSVM text, or on one thread.
 ELSEWHERE = {"count_kept": "keep_features", "count_entries": "assemble_sparse"}
 READS = {"LibsvmParser"}
-SERIAL = {"blend", "descend_gram", "last_record_end", "record_starts", "ClassSweeps", "RoughClassSweeps", "DualSweeps"}
+SERIAL = {
+    "blend",
+    "descend_gram",
+    "last_record_end",
+    "record_starts",
+    "small_newton",
+    "ClassSweeps",
+    "RoughClassSweeps",
+    "DualSweeps",
+}
 HOLDS_DATA = {"ArrowBatch", "AssemblyPlan", "LibsvmDialect", "LibsvmOutcome", "RowArrays"}
 SETS = {"num_threads", "set_num_threads", "shared_jobs", "limit_libsvm_instructions"}
 

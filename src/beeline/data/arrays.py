@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,17 @@ def from_arrays(
     allow_repeated
         Whether CSR entries of one feature in a row may stay as they are, which is right for scores and nothing else.
     """
-    block = _sparse_block(X) if _is_sparse(X) else _dense_block(X)
-    beside = Block(
-        block.values,
-        block.n_features,
-        block.indptr,
-        block.indices,
-        labels=None if y is None else _labels(y),
-        weights=None if weights is None else _weights(weights),
-        queries=None if queries is None else _queries(queries),
-    )
+    beside = _sparse_block(X) if _is_sparse(X) else _dense_block(X)
+    if not (y is None and weights is None and queries is None):
+        beside = replace(
+            beside,
+            labels=None if y is None else _labels(y),
+            weights=None if weights is None else _weights(weights),
+            queries=None if queries is None else _queries(queries),
+        )
     finite = not allow_nonfinite
+    if not finite and not beside.is_sparse:
+        return ArrayDataset(beside)  # nothing can be wrong with it
     return ArrayDataset(beside.checked(finite=finite, order="any") if allow_repeated else beside.summed(finite=finite))
 
 

@@ -108,7 +108,8 @@ class Block:
         return self.nnz * per_entry + positions + beside
 
     @cached_property
-    def _arrays(self) -> RowArrays:
+    def arrays(self) -> RowArrays:
+        """The rows as kernels take them."""
         return RowArrays(self.values, self.indptr, self.indices, self.n_features)
 
     def scores(self, w: AnyArray, *, out: Floats | None = None, threads: int = 0) -> Floats:
@@ -118,21 +119,21 @@ class Block:
         """
         w = self._vector(w, self.n_features, "w")
         z = np.empty((self.n_rows, *w.shape[1:])) if out is None else out
-        self._arrays.scores(w, z, threads)
+        self.arrays.scores(w, z, threads)
         return z
 
     def transposed(self, u: AnyArray, *, threads: int = 0) -> Floats:
         """The transposed product Xᵀu; one column a class when u has shape (n_rows, classes)."""
         u = self._vector(u, self.n_rows, "u")
         out = np.empty((self.n_features, *u.shape[1:]))
-        self._arrays.transposed(u, out, threads)
+        self.arrays.transposed(u, out, threads)
         return out
 
     def curved_product(self, h: Floats, v: Floats, shift: float = 0.0, *, threads: int = 0) -> tuple[Floats, float]:
         """Xᵀ diag(h) (Xv + shift) in one pass over the rows, and the sum of h_i (x_iᵀv + shift)."""
         h, v = self._vector(h, self.n_rows, "h"), self._vector(v, self.n_features, "v")
         out = np.empty(self.n_features)
-        total = self._arrays.curved_product(h, v, shift, out, threads)
+        total = self.arrays.curved_product(h, v, shift, out, threads)
         return out, total
 
     def curved_products(self, h: Floats, v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
@@ -146,7 +147,7 @@ class Block:
         if h.shape[1] != v.shape[1]:
             raise DataError(f"{h.shape[1]} columns of h do not match {v.shape[1]} of v")
         out = np.empty((self.n_features + 1, v.shape[1]))
-        self._arrays.curved_products(h, v, shift, out, threads)
+        self.arrays.curved_products(h, v, shift, out, threads)
         return out
 
     # For several problems over the same rows: what belongs to rows is a vector for each problem, what belongs to
@@ -156,13 +157,13 @@ class Block:
         """The scores w_kᵀx_i + shift_k, of shape (problems, n_rows), for w of shape (n_features, problems)."""
         w, shift = self._vector(w, self.n_features, "w"), self._vector(shift, w.shape[1], "shift")
         out = np.empty((w.shape[1], self.n_rows))
-        self._arrays.scores_apart(w, shift, out, threads)
+        self.arrays.scores_apart(w, shift, out, threads)
         return out
 
     def transposed_apart(self, u: list[Floats], *, threads: int = 0) -> Floats:
         """The transposed products Xᵀu_k, of shape (n_features + 1, problems)."""
         out = np.empty((self.n_features + 1, len(u)))
-        self._arrays.transposed_apart([self._vector(column, self.n_rows, "u") for column in u], out, threads)
+        self.arrays.transposed_apart([self._vector(column, self.n_rows, "u") for column in u], out, threads)
         return out
 
     def curved_apart(self, h: list[Floats], v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
@@ -171,30 +172,32 @@ class Block:
         if v.shape != (self.n_features, len(h)):
             raise DataError(f"{len(h)} problems of h do not match v of shape {v.shape}")
         out = np.empty((self.n_features + 1, len(h)))
-        self._arrays.curved_apart([self._vector(column, self.n_rows, "h") for column in h], v, shift, out, threads)
+        self.arrays.curved_apart([self._vector(column, self.n_rows, "h") for column in h], v, shift, out, threads)
         return out
 
     def gram_diagonal(self, h: Floats, *, threads: int = 0) -> Floats:
         """The diagonal of Xᵀ diag(h) X; one column for each of h's when h has shape (n_rows, classes)."""
         h = self._vector(h, self.n_rows, "h")
         out = np.empty((self.n_features, *h.shape[1:]))
-        self._arrays.gram_diagonal(h, out, threads)
+        self.arrays.gram_diagonal(h, out, threads)
         return out
 
     def gram(self, h: Floats, *, threads: int = 0) -> Floats:
         """The lower triangle of Xᵀ diag(h) X; what lies above the diagonal is zero."""
         out = np.empty((self.n_features, self.n_features))
-        self._arrays.gram(self._vector(h, self.n_rows, "h"), out, threads)
+        self.arrays.gram(self._vector(h, self.n_rows, "h"), out, threads)
         return out
 
     def squared_norms(self, *, threads: int = 0) -> Floats:
         """‖x_i‖² of every row."""
         out = np.empty(self.n_rows)
-        self._arrays.squared_norms(out, threads)
+        self.arrays.squared_norms(out, threads)
         return out
 
     def rows(self, start: int, stop: int) -> Block:
-        """Rows start … stop−1, as a view."""
+        """Rows start … stop−1, as a view; the block itself where these are all."""
+        if start == 0 and stop == self.n_rows:
+            return self
         start, stop, _ = slice(start, stop).indices(self.n_rows)
         picked = slice(start, max(start, stop))
         if self.indptr is None:
@@ -219,13 +222,13 @@ class Block:
             raise DataError(f"row numbers must lie between 0 and {self.n_rows - 1}")
         if self.indptr is None or self.indices is None:
             values = np.empty((len(picked), self.n_features), self.values.dtype)
-            self._arrays.gather(picked, None, None, values, threads)
+            self.arrays.gather(picked, None, None, values, threads)
             return self._with(picked, values, None, None)
         indptr = np.zeros(len(picked) + 1, np.int64)
         np.cumsum((self.indptr[1:] - self.indptr[:-1])[picked], out=indptr[1:])
         indices = np.empty(indptr[-1], self.indices.dtype)
         entries = np.empty(indptr[-1], self.values.dtype)
-        self._arrays.gather(picked, indptr, indices, entries, threads)
+        self.arrays.gather(picked, indptr, indices, entries, threads)
         return self._with(picked, entries, indptr, indices)
 
     def features(self, picked: AnyArray, *, constant: bool = False, threads: int = 0) -> Block:
@@ -238,14 +241,14 @@ class Block:
         kept = len(picked) + constant
         if self.indptr is None:
             values = np.empty((self.n_rows, kept), self.values.dtype)
-            keep_features(self._arrays, place, kept, None, None, values, threads)
+            keep_features(self.arrays, place, kept, None, None, values, threads)
             return self._with(slice(None), values, None, None, kept)
         indptr = np.zeros(self.n_rows + 1, np.int64)
-        count_kept(self._arrays, place, indptr[1:], threads)
+        count_kept(self.arrays, place, indptr[1:], threads)
         indptr[1:] += constant
         np.cumsum(indptr, out=indptr)
         indices, entries = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], self.values.dtype)
-        keep_features(self._arrays, place, kept, indptr, indices, entries, threads)
+        keep_features(self.arrays, place, kept, indptr, indices, entries, threads)
         return self._with(slice(None), entries, indptr, indices, kept)
 
     def _with(
@@ -274,7 +277,7 @@ class Block:
 
     def columns(self) -> Columns:
         """The same entries feature by feature, as a copy."""
-        return Columns(self._arrays)
+        return Columns(self.arrays)
 
     def checked(self, *, finite: bool = True, order: Order = "distinct") -> Block:
         """This block, after a look at every entry; raises `DataError` with the first bad row.
@@ -299,7 +302,7 @@ class Block:
         return self._canonical_copy() if flaw == _NOT_INCREASING else self._unless(flaw, row)
 
     def _first_flaw(self, finite: bool, order: Order) -> tuple[int, int]:
-        return first_flaw(self._arrays, finite, get_args(Order).index(order))
+        return first_flaw(self.arrays, finite, get_args(Order).index(order))
 
     def _unless(self, flaw: int, row: int) -> Block:
         if flaw:

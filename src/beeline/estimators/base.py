@@ -126,14 +126,17 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             seed=self._seed(),
             **self._settings(),
         )
-        settings = replace(settings, selecting=self._selecting(groups, searches=settings.searches))
+        if settings.searches:
+            settings = replace(settings, selecting=self._selecting(groups))
+        else:
+            self._refuse_search_options(groups)
         data, labels = self._training_data(X, y)
         fitted = fit(
             data,
             settings,
             labels,
             sample_weight=self._weights(sample_weight, data.n_rows),
-            callback=self._told,
+            callback=self._told if self.verbose or self.callback is not None else None,
             start=self._start(data, labels),
             feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
         )
@@ -144,11 +147,13 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self.n_iter_ = max(1, round(self.report_.passes))
         return self
 
-    def _selecting(self, groups: Any, *, searches: bool) -> Selecting:  # noqa: ANN401
-        if groups is not None and not searches:
+    def _refuse_search_options(self, groups: Any) -> None:  # noqa: ANN401
+        if groups is not None:
             raise ParameterError("groups have no meaning without a search; give C='auto', or leave them out")
-        if self._searches_epsilon and not searches:
+        if self._searches_epsilon:
             raise ParameterError("epsilon='auto' is searched for together with C; give C='auto' too")
+
+    def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
         return Selecting(
             folds=5 if self.cv is None else self.cv,
             metric=self.scoring,
@@ -270,8 +275,12 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             if not self._needs_labels:
                 return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
             options |= {"y_numeric": not self._classifies, "multi_output": self._several}
-            X, y = validate_data(self, X, y, **options)
-            if self._classifies:
+            if _is_plain(X, y) and not self._several:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            else:
+                X, y = validate_data(self, X, y, **options)
+            if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
                 check_classification_targets(y)
             return from_arrays(X, allow_nonfinite=True), y
         self.n_features_in_ = X.n_features
@@ -368,6 +377,16 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     @property
     def _classifies(self) -> bool:
         return False
+
+
+def _is_plain(X: Any, y: Any) -> bool:  # noqa: ANN401
+    """Whether these are arrays that scikit-learn would take as they are: its look takes longer than small trainings."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.dtype not in _FLOATS or y.dtype.kind not in "biuf":
+        return False
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)) and np.isfinite(y.sum(dtype=np.float64)))
 
 
 def mixture(l1_ratio: float) -> Regularizer:

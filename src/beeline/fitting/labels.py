@@ -57,6 +57,8 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
             f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
         )
     names, numbers = _numbered(y)
+    if texts is None and weights is None and len(names) > 1:
+        return Classes(names, numbers)  # which are in order
     if texts is not None:
         names = np.array([texts[int(name)] for name in names])
     present = np.ones(len(names), bool)
@@ -132,11 +134,14 @@ def _first_fraction(y: AnyArray) -> int | None:
 
 def _present(y: AnyArray) -> AnyArray | None:
     """Which of the whole numbers from the smallest label on are labels; None where that would be a long list."""
-    if y.dtype.kind not in "iuf" or not len(y) or not float(y.max()) - float(y.min()) < _WIDEST:
+    if y.dtype.kind not in "iuf" or not len(y):
         return None
-    present = np.zeros(int(y.max()) - int(y.min()) + 1, bool)
+    low, high = y.min(), y.max()
+    if not float(high) - float(low) < _WIDEST:
+        return None
+    present = np.zeros(int(high) - int(low) + 1, bool)
     for piece in _pieces(len(y)):
-        present[_above(y[piece], y.min())] = True
+        present[_above(y[piece], low)] = True
     return present
 
 

@@ -17,6 +17,7 @@ from beeline.solvers.training import Multiclass
 __all__ = ["Auto", "ClassWeight", "Multiclass", "Settings"]
 
 Auto = Literal["auto"]
+_CHOICES = {"intercept": get_args(Intercept), "multiclass": get_args(Multiclass)}
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
@@ -70,11 +71,9 @@ class Settings:
     selecting: Selecting = Selecting()  # noqa: RUF009 — it is frozen
 
     def __post_init__(self) -> None:
-        for name, choices in (("intercept", Intercept), ("multiclass", Multiclass)):
-            if getattr(self, name) not in get_args(choices):
-                raise ParameterError(
-                    f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
-                )
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}")
         for name in ("C", "alpha", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             if name in ("C", "alpha") and isinstance(value, str) and value == "auto":

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "simd.h"
+
 namespace beeline {
 
 struct Penalty {
@@ -142,6 +144,26 @@ class Support {
   std::vector<double> residual_, inverse_, way_;
   double work_ = 0, bend_ = 0;
   std::size_t steps_ = 0;
+};
+
+// A model by its Gram matrix, whole, and its slopes.
+struct GramModel {
+  const double* gram;
+  std::size_t size;
+  double* slopes;
+
+  std::size_t work(std::size_t) const { return 1; }
+  double gradient(std::size_t j) const { return slopes[j]; }
+  double curvature(std::size_t j) const { return gram[j * size + j]; }
+  void move(std::size_t j, double change) { dense_axpy(change, gram + j * size, slopes, size); }
+
+  void product(const std::vector<std::uint32_t>& features, const double* p, double* out) const {
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      const double* row = gram + features[i] * size;
+      out[i] = 0;
+      for (std::size_t k = 0; k < features.size(); ++k) out[i] += row[features[k]] * p[k];
+    }
+  }
 };
 
 // Lowers the model over w by sweeps until no violation exceeds `tol`, or `accuracy` times the worst of the first sweep.

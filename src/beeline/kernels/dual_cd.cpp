@@ -21,11 +21,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "dual_state.h"
+#include "loss_loops.h"
 #include "random.h"
 
 namespace beeline {
@@ -33,6 +35,98 @@ namespace {
 
 using namespace nb::literals;
 using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The primal point of a run: the best one between the last one and the average of the weights since then.
+struct Primal {
+  Primal(std::size_t n_rows, double* w, std::size_t d, double strength, bool free, double enough)
+      : w(w), d(d), strength(strength), free(free), enough(enough), z(n_rows), next_z(n_rows), next(d) {}
+
+  // Takes weights into the average; later ones weigh more.
+  void average(const double* weights, double intercept, double total) {
+    const double part = 4 / static_cast<double>(++n_averaged + 3);
+    for (std::size_t j = 0; j < d; ++j) next[j] += part * (weights[j] - next[j]);
+    next_b += part * (intercept - next_b);
+    next_total += part * (total - next_total);
+  }
+
+  // The average of the weights of centred rows.
+  void centre(const double* mean, double inverse_strength) {
+    if (free) dense_axpy(-next_total * inverse_strength, mean, next.data(), d);
+    n_averaged = 0;
+  }
+
+  // Goes from the last point towards the average, and a little beyond it, to where J is least; along(t) gives the sum
+  // of the losses there and its slope.
+  template <class Along>
+  void step(Along along) {
+    std::vector<double> way(d);
+    for (std::size_t j = 0; j < d; ++j) way[j] = next[j] - w[j];
+    const double turn = next_b - b, squares[3] = {norm(w, b), dense_dot(w, way.data(), d) + (free ? 0.0 : b * turn),
+                                                  norm(way.data(), turn)};
+    const double t = least([&](double t) {
+      const Pair sum = along(t);
+      return Pair{sum.value + 0.5 * strength * (squares[0] + t * (2 * squares[1] + t * squares[2])),
+                  sum.slope + strength * (squares[1] + t * squares[2])};
+    });
+    dense_axpy(t, way.data(), w, d);
+    b += t * turn;
+    for (std::size_t i = 0; i < z.size(); ++i) z[i] += t * (next_z[i] - z[i]);
+    losses = value - 0.5 * strength * norm(w, b);
+    is_first = false;
+  }
+
+  double norm(const double* a, double intercept) const {
+    return dense_norm(a, d) + (free ? 0.0 : intercept * intercept);
+  }
+
+  // Where J is least between 0 and a little beyond 1, roughly: tangents at the ends of a bracket meet there.
+  template <class At>
+  double least(At at) {
+    constexpr int kMost = 6;
+    constexpr double kFarthest = 1.5;
+    Pair right = at(1.0), left;
+    value = right.value;
+    if (is_first) return 1;
+    double best = 1, low = 0, high = 1;
+    const auto note = [&](double t, const Pair& found) {
+      if (found.value < value) {
+        value = found.value;
+        best = t;
+      }
+      (found.slope < 0 ? left : right) = found;
+      (found.slope < 0 ? low : high) = t;
+    };
+    if (right.slope < 0) {
+      left = right;
+      low = 1;
+      high = kFarthest;
+    }
+    const double other = right.slope < 0 ? kFarthest : 0.0;
+    (other > 0 ? right : left) = at(other);
+    if ((other > 0 ? right : left).value < value) {
+      value = (other > 0 ? right : left).value;
+      best = other;
+    }
+    for (int k = 0; k < kMost && left.slope < 0 && right.slope > 0; ++k) {
+      const double width = high - low;
+      const double meet = (left.value - right.value + right.slope * width) / (right.slope - left.slope);
+      const double t = low + std::clamp(meet, 0.05 * width, 0.95 * width);
+      if (!(value - (left.value + left.slope * meet) > enough * std::fabs(value))) break;
+      note(t, at(t));
+    }
+    return best;
+  }
+
+  double* w;
+  std::size_t d;
+  double strength;
+  bool free;
+  double enough;  // of J, that a line search may miss
+  std::vector<double> z, next_z, next;
+  double b = 0, next_b = 0, next_total = 0, value = 0, losses = 0;
+  std::size_t n_averaged = 0;
+  bool is_first = true;
+};
 
 class DualSweeps {
  public:
@@ -74,6 +168,44 @@ class DualSweeps {
     nb::gil_scoped_release release;
     return with_entries(arrays_, [&](auto entries) {
       return with_dual(loss_, parameters_, [&](auto dual) { return sweep_rows(entries, dual); });
+    });
+  }
+
+  // Sweeps, each followed by a step of the multiplier where the intercept is `free`, until a primal value is likely to
+  // be within `tol` of the dual one, relatively, or they have visited `most` times all entries: where rows are few, all
+  // of that takes less time than the caller needs between two sweeps. `w` becomes the primal weights; returns (sweeps,
+  // entries visited, the intercept). The caller certifies the gap.
+  std::tuple<std::size_t, std::size_t, double> run(Output w, Vector mean, bool free, double tol, std::size_t most) {
+    nb::gil_scoped_release release;
+    Primal primal(rows_.size() ? largest_number() + 1 : 0, w.data(), w.size(), 1 / geometry_.inverse_strength, free,
+                  kFine * tol);
+    return with_entries(arrays_, [&](auto entries) {
+      return with_dual(loss_, parameters_, [&](auto dual) {
+        const std::size_t whole = std::max<std::size_t>(1, entries_of_rows());
+        std::size_t visited = 0, sweeps = 0, since = 0;  // entries of all sweeps, and since the last look
+        double ratio = kInfinity, grown = 0;             // of the gap to the growth of the dual; the growth since then
+        while (visited < most * whole && sweeps < kMostSweeps) {
+          const auto [_, growth, count] = sweep_rows(entries, dual);
+          primal.average(w_.data(), intercept(), sums_.total);
+          if (free) recentre();
+          ++sweeps;
+          visited += count;
+          since += count;
+          grown += growth;
+          const bool hopeful = ratio * growth <= kPart * tol * primal.value, still = growth <= kStill * grown;
+          const bool due =
+              growth == 0 || since >= kLookEvery * whole || ((hopeful || still) && kRarely * since >= whole);
+          if (!due && visited < most * whole) continue;
+          const double gap = look(entries, dual, mean, primal), rest = kPart * tol * std::fabs(primal.value) - gap;
+          if (rest >= 0) break;
+          if (grown == 0) break;  // nothing moves any more
+          ratio = growth > 0 ? gap / growth : kInfinity;
+          primal.enough = std::max(kFine * tol, kFine * gap / std::fabs(primal.value));
+          since = 0;
+          grown = 0;
+        }
+        return std::make_tuple(sweeps, visited, primal.b);
+      });
     });
   }
 
@@ -126,6 +258,11 @@ class DualSweeps {
  private:
   static constexpr std::size_t kRun = 8;    // neighbouring rows visited together
   static constexpr std::size_t kAhead = 3;  // rows whose entries are fetched ahead
+  // Of `run`: a look after three whole sweeps, but none before a quarter of one.
+  static constexpr std::size_t kLookEvery = 3, kRarely = 4, kMostSweeps = 2000;
+  static constexpr double kFine = 0.05;   // of the tolerance, or of the gap, that a line search may miss
+  static constexpr double kPart = 0.8;    // of the tolerance, that it leaves to the gap
+  static constexpr double kStill = 1e-3;  // of the growth since the last look, that is as good as none
 
   template <class Entries, class Dual>
   std::tuple<double, double, std::size_t> sweep_rows(const Entries& entries, const Dual& dual) {
@@ -169,6 +306,57 @@ class DualSweeps {
     limits_.high = seen.high > 0 ? std::min(seen.high, usual) : kInfinity;
     limits_.low = seen.low < 0 ? std::max(seen.low, -usual) : -kInfinity;
     return {largest, growth, n_entries};
+  }
+
+  std::size_t entries_of_rows() const {
+    return std::accumulate(rows_.begin(), rows_.end(), std::size_t{0},
+                           [](std::size_t sum, const RowState& row) { return sum + row.span.count; });
+  }
+
+  std::size_t largest_number() const {
+    return std::max_element(rows_.begin(), rows_.end(), [](const RowState& a, const RowState& b) {
+      return a.number < b.number;
+    })->number;
+  }
+
+  // The gap between the dual value and a primal point that is better than the last one, or as good. Rows leave and come
+  // back as their scores say.
+  template <class Entries, class Dual>
+  double look(const Entries& entries, const Dual& dual, Vector mean, Primal& primal) {
+    const double shift = sums_.total * geometry_.inverse_strength;
+    primal.centre(mean.data(), geometry_.inverse_strength);
+    double conjugate = 0, costs = 0;
+    const std::size_t before = active_;
+    for (RowState& row : rows_) {
+      const double z = primal.next_b + entries.dot(row.span, primal.next.data());
+      primal.next_z[row.number] = z;
+      conjugate += dual.conjugate(row);
+      costs += row.cost;
+      row.leaving = dual.settled(row, z, limits_);
+    }
+    primal.step([&](double t) {
+      Pair sum;
+      for (const RowState& row : rows_) {
+        const double z = primal.z[row.number], dz = primal.next_z[row.number] - z;
+        const Derivatives d = dual.loss().at(z + t * dz, row.y);
+        sum.value += row.cost * d.value;
+        sum.slope += row.cost * d.slope * dz;
+      }
+      return sum;
+    });
+    for (std::size_t i = before; i < rows_.size(); ++i)
+      if (!rows_[i].leaving) std::swap(rows_[i], rows_[active_++]);
+    remove_leaving();
+    double square = dense_norm(w_.data(), w_.size());
+    if (primal.free) {
+      square += shift * (shift * geometry_.mean_norm - 2 * dense_dot(w_.data(), mean.data(), w_.size()));
+    } else {
+      square += geometry_.rho * geometry_.inverse_strength * sums_.total * sums_.total;
+    }
+    // Variables that do not sum to zero yet: what they gain by that, and what it costs to take a part of them away.
+    const double imbalance =
+        primal.free ? primal.b * sums_.total + std::fabs(sums_.total) * (primal.losses / std::max(costs, 1e-300)) : 0.0;
+    return primal.value + 0.5 * square / geometry_.inverse_strength + conjugate + imbalance;
   }
 
   void shuffle_runs() {
@@ -219,6 +407,7 @@ void bind_dual_cd(nb::module_& m) {
            "seed"_a)
       .def("measure", &DualSweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
       .def("sweep", &DualSweeps::sweep)
+      .def("run", &DualSweeps::run, "w"_a.noconvert(), "mean"_a, "free"_a, "tol"_a, "most"_a)
       .def("recentre", &DualSweeps::recentre)
       .def("revise", &DualSweeps::revise, "z"_a)
       .def("conjugate", &DualSweeps::conjugate)

@@ -2,8 +2,8 @@
 //
 //   min over a of  ½ q (a − a_i)² + z (a − a_i) + ψ(a),   ψ(a) = max over z of −az − c·l(z, y).
 //
-// Each has three verbs: `step` solves it, `settled` says whether a row at a bound is so clearly there that it can leave
-// the sweeps, and `conjugate` is ψ.
+// `loss` is l itself. Each has three verbs: `step` solves it, `settled` says whether a row at a bound is so clearly
+// there that it can leave the sweeps, and `conjugate` is ψ.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "losses.h"
 
@@ -37,6 +38,7 @@ struct ShrinkLimits {
 template <bool kSquared>
 struct MarginDual {
   static constexpr bool kShrinks = true;
+  static auto loss() { return std::conditional_t<kSquared, SquaredHingeLoss, HingeLoss>{}; }
   static double diagonal(const DualRow& row) { return kSquared ? 0.5 / row.cost : 0.0; }
   static double upper(const DualRow& row) { return kSquared ? kInfinity : row.cost; }
 
@@ -62,6 +64,9 @@ template <bool kSquared>
 struct TubeDual {
   static constexpr bool kShrinks = true;
   double epsilon;
+  auto loss() const {
+    return std::conditional_t<kSquared, SquaredEpsilonInsensitiveLoss, EpsilonInsensitiveLoss>{epsilon};
+  }
   static double diagonal(const DualRow& row) { return kSquared ? 0.5 / row.cost : 0.0; }
   static double upper(const DualRow& row) { return kSquared ? kInfinity : row.cost; }
 
@@ -97,6 +102,7 @@ struct TubeDual {
 // ψ(a) = α log α + (c − α) log(c − α) − c log c with α = ya in (0, c) (Yu, Huang & Lin 2011).
 struct LogisticDual {
   static constexpr bool kShrinks = false;  // no variable ever reaches a bound
+  static LogisticLoss loss() { return {}; }
 
   // Newton's method in t = log(α/(c − α)), where the slope q(α(t) − α₀) + margin + t of the problem rises by 1 to
   // 1 + qc/4 a unit: two steps are usually enough. α lies in (0, c), which brackets t.
@@ -133,6 +139,7 @@ struct LogisticDual {
 // ψ(a) = −ya + a²/(2c).
 struct SquaredDual {
   static constexpr bool kShrinks = false;
+  static SquaredLoss loss() { return {}; }
 
   DualStep step(const DualRow& row, double z) const {
     const double slope = z - row.y + row.a / row.cost;

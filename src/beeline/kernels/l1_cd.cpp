@@ -69,25 +69,6 @@ struct ColumnModel {
   }
 };
 
-struct GramModel {
-  const double* gram;
-  std::size_t size;
-  double* slopes;
-
-  std::size_t work(std::size_t) const { return 1; }
-  double gradient(std::size_t j) const { return slopes[j]; }
-  double curvature(std::size_t j) const { return gram[j * size + j]; }
-  void move(std::size_t j, double change) { dense_axpy(change, gram + j * size, slopes, size); }
-
-  void product(const std::vector<std::uint32_t>& features, const double* p, double* out) const {
-    for (std::size_t i = 0; i < features.size(); ++i) {
-      const double* row = gram + features[i] * size;
-      out[i] = 0;
-      for (std::size_t k = 0; k < features.size(); ++k) out[i] += row[features[k]] * p[k];
-    }
-  }
-};
-
 // The entries of a run of rows, column after column.
 template <class Value>
 struct Storage {

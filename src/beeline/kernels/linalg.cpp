@@ -1,4 +1,6 @@
 // Small dense linear algebra whose bits do not depend on the threads of a BLAS.
+#include "linalg.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -75,8 +77,9 @@ bool factor_square(double* a, std::size_t n, std::size_t width, Square& square) 
   return true;
 }
 
-// Replaces the lower triangle of A by L with A = LLᵀ; false when A is not positive definite. Panel by panel of columns:
-// once the panel's own square is done, the rows below it are independent and run on threads.
+}  // namespace
+
+// Panel by panel of columns: once the panel's own square is done, the rows below it are independent and run on threads.
 bool cholesky(double* a, std::size_t n) {
   for (std::size_t top = 0; top < n; top += kPanel) {
     const std::size_t bottom = std::min(n, top + kPanel);
@@ -93,7 +96,6 @@ bool cholesky(double* a, std::size_t n) {
   return true;
 }
 
-// Solves LLᵀx = b for x in place of b.
 void substitute(const double* factor, std::size_t n, double* x) {
   for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - dense_dot(factor + i * n, x, i)) / factor[i * n + i];
   for (std::size_t i = n; i-- > 0;) {
@@ -101,6 +103,8 @@ void substitute(const double* factor, std::size_t n, double* x) {
     dense_axpy(-x[i], factor + i * n, x, i);
   }
 }
+
+namespace {
 
 // Solves A x = b for x in place of b; A is overwritten by its factor. False when A is not positive definite.
 bool solve_positive(Matrix a, Output b) {

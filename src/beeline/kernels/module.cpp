@@ -14,6 +14,7 @@ void bind_kinks(nb::module_& m);
 void bind_l1_cd(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_losses(nb::module_& m);
+void bind_newton(nb::module_& m);
 void bind_packed(nb::module_& m);
 void bind_assemble(nb::module_& m);
 void bind_records(nb::module_& m);
@@ -37,6 +38,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_l1_cd(m);
   beeline::bind_linalg(m);
   beeline::bind_losses(m);
+  beeline::bind_newton(m);
   beeline::bind_packed(m);
   beeline::bind_assemble(m);
   beeline::bind_records(m);

@@ -220,6 +220,10 @@ class RowLoss(Loss):
         values = self.labels in ("real", "vectors") and self.link == "none"
         return float(np.std(y)) or 1.0 if values and len(y) else 1.0
 
+    def best_constant(self, y: Floats, c: Floats) -> Floats | float | None:
+        """The score of all rows alike, or K of them, with the least Σ c_i l(z, y_i); None where no formula gives it."""
+        return None
+
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
         if self.compiled:

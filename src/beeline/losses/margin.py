@@ -25,6 +25,12 @@ __all__ = [
 ]
 
 
+def _sides(y: Floats, c: Floats) -> tuple[float, float]:
+    """What the rows of both labels cost: +1, −1."""
+    positive = y > 0
+    return float(c[positive].sum()), float(c[~positive].sum())
+
+
 class Logistic(ScalarLoss):
     """log(1 + exp(−yz)): logistic regression (W1; row 6 of B's table)."""
 
@@ -52,6 +58,11 @@ class Logistic(ScalarLoss):
             return np.inf
         return float(np.sum(entropy(alpha, c)))
 
+    def best_constant(self, y: Floats, c: Floats) -> float | None:
+        """The log-odds."""
+        up, down = _sides(y, c)
+        return math.log(up / down) if min(up, down) > 0 else None
+
 
 class Hinge(ScalarLoss):
     """max(0, 1 − yz): the linear support vector machine (W1; row 3 of B's table)."""
@@ -77,6 +88,11 @@ class Hinge(ScalarLoss):
         """−α with α = ya in [0, c]."""
         alpha = y * a
         return np.inf if np.any((alpha < 0) | (alpha > c)) else -float(alpha.sum())
+
+    def best_constant(self, y: Floats, c: Floats) -> float:
+        """A margin of 1 for the side that costs more."""
+        up, down = _sides(y, c)
+        return float(up > down) - float(up < down)
 
     def rounded(self, width: float) -> SoftHinge:
         """Rounded by entropy: curved everywhere, which Newton's method likes better than a parabola at the kink."""
@@ -195,6 +211,11 @@ class SquaredHinge(ScalarLoss):
         if np.any((alpha < 0) | ((c <= 0) & (alpha != 0))):
             return np.inf
         return float(np.sum(-alpha + alpha**2 / (4 * np.where(c > 0, c, 1))))
+
+    def best_constant(self, y: Floats, c: Floats) -> float | None:
+        """The mean label."""
+        up, down = _sides(y, c)
+        return (up - down) / (up + down) if min(up, down) > 0 else None
 
 
 class Perceptron(ScalarLoss):

@@ -63,6 +63,15 @@ class Softmax(ClassLoss):
         ratio = np.divide(beta, c[:, None], out=np.ones_like(beta), where=beta > 0)
         return float(np.sum(beta * np.log(ratio)))
 
+    def best_constant(self, y: Floats, c: Floats) -> Floats | None:
+        """The logarithms of what the classes cost, with a mean of zero."""
+        totals = np.bincount(class_numbers(y), c)
+        if not totals.min(initial=np.inf) > 0:
+            return None
+        logs: Floats = np.log(totals)
+        centred: Floats = logs - logs.mean()
+        return centred
+
 
 class CrammerSinger(ClassLoss):
     """max_k (z_k + [k ≠ y]) − z_y: the hinge of the right class against the best other one (row 14 of B's table)."""

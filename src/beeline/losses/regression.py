@@ -48,6 +48,18 @@ class LeastSquares(ScalarLoss):
             return np.inf
         return float(np.sum(-y * a + a**2 / (2 * np.where(c > 0, c, 1))))
 
+    def best_constant(self, y: Floats, c: Floats) -> float | None:
+        """The mean."""
+        total = float(c.sum())
+        return float((c * y).sum()) / total if total > 0 else None
+
+
+def _median(y: Floats, c: Floats) -> float | None:
+    """The weighted median."""
+    order = y.argsort()
+    below = c[order].cumsum()
+    return float(y[order[below.searchsorted(0.5 * below[-1])]]) if len(y) and below[-1] > 0 else None
+
 
 class _Tube(ScalarLoss):
     """Residuals of at most ε cost nothing."""
@@ -87,6 +99,10 @@ class EpsilonInsensitive(_Tube):
     def rounded(self, width: float) -> SoftEpsilonInsensitive:
         """Rounded by entropy on both sides of the tube."""
         return SoftEpsilonInsensitive(self.epsilon, width)
+
+    def best_constant(self, y: Floats, c: Floats) -> float | None:
+        """The median, where there is no tube."""
+        return None if self.epsilon else _median(y, c)
 
 
 class SoftEpsilonInsensitive(_Tube):
@@ -177,6 +193,10 @@ class Absolute(ScalarLoss):
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya with |a| ≤ c."""
         return np.inf if np.any(np.abs(a) > c) else -float(np.sum(y * a))
+
+    def best_constant(self, y: Floats, c: Floats) -> float | None:
+        """The median."""
+        return _median(y, c)
 
     def rounded(self, width: float) -> SoftEpsilonInsensitive:
         """Rounded by entropy."""

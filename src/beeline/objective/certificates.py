@@ -74,14 +74,20 @@ class Allowance:
         """For slopes with these sums along the intercepts; the point says how large scores and losses are."""
         o = point.objective
         unit = rounding_unit(o)
-        size = sum(absolute_sum(u) for u in slopes)
+        size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
         given_up, mass = 0.0, 0.0
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)
-        turnover = size * point.score_reach + point.loss
-        if o.intercept == "free" and o.n_outputs > 1:
-            turnover += _FARTHER * size * max(1.0, point.score_reach)
+        turnover = _turnover(point, size)
         return cls(given_up, (unit * size + mass) * o.longest_row, turnover, unit * (turnover + 2 * point.value))
+
+
+def _turnover(point: Point, size: float) -> float:
+    """As in `Allowance`, for slopes of which that is the size."""
+    o, turnover = point.objective, size * point.score_reach + point.loss
+    if o.intercept == "free" and o.n_outputs > 1:
+        turnover += _FARTHER * size * max(1.0, point.score_reach)
+    return turnover
 
 
 def rounding_unit(objective: Objective) -> float:
@@ -91,8 +97,9 @@ def rounding_unit(objective: Objective) -> float:
 
 def rounding_of(point: Point) -> float:
     """How far J at the point may be off by rounding."""
-    totals = np.zeros(point.objective.n_outputs)
-    return Allowance.of(point, point.slopes, totals).rounding if np.isfinite(point.value) else math.inf
+    if not math.isfinite(point.value):
+        return math.inf
+    return rounding_unit(point.objective) * (_turnover(point, point.slope_size) + 2 * point.value)
 
 
 def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, unit: float) -> tuple[float, float]:
@@ -155,7 +162,7 @@ def tangent_bound(point: Point) -> float:
     o, w = point.objective, point.theta[: point.objective.n_regularized]
     if not math.isfinite(point.value):
         return -math.inf
-    product, totals = np.split(point.loss_gradient, [o.n_regularized])
+    product, totals = point.loss_gradient[: len(w)], point.loss_gradient[len(w) :]
     allowance = Allowance.of(point, point.slopes, totals)
     if o.penalty.plain:
         fall = math.sqrt(dot(point.gradient[: len(w)], point.gradient[: len(w)])) + allowance.drift
@@ -166,7 +173,7 @@ def tangent_bound(point: Point) -> float:
     lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w))
     bound = s * (point.loss - dot(w, product) - lost) + floor - allowance.rounding
     if s < 1 and o.loss.has_conjugate:
-        bound = max(_checked(bound), conjugate_bound(point, point.slopes, point.loss_gradient))
+        bound = max(_checked(bound), _dual_value(point, point.slopes, product, allowance))
     return _checked(bound)
 
 
@@ -177,8 +184,13 @@ def conjugate_bound(point: Point, slopes: list[Floats], product: Floats) -> floa
     how large scores and losses are. s is 1, or with L1 so much less that no weight is pulled at by more than l1.
     """
     o = point.objective
-    v, totals = np.split(product, [o.n_regularized])
-    allowance = Allowance.of(point, slopes, totals)
+    v, totals = product[: o.n_regularized], product[o.n_regularized :]
+    return _dual_value(point, slopes, v, Allowance.of(point, slopes, totals))
+
+
+def _dual_value(point: Point, slopes: list[Floats], v: Floats, allowance: Allowance) -> float:
+    """D(a), less what the allowance says."""
+    o = point.objective
     scale = o.penalty.bearable(v, allowance.drift)
     (cost,) = o.engine.sum(
         lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -scale),), o.shards, slopes, o.shard_labels, o.shard_costs

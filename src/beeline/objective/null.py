@@ -20,6 +20,7 @@ __all__ = ["NullModel", "null_model"]
 
 _ACCURACY = 1e-9  # relative, of J where the loss has kinks
 _WIDTHS = 0.25 ** np.arange(13)  # over which kinks are rounded off
+_SIGNS = np.array([-1.0, 1.0])
 _LEAST_RATE = 1e-6  # of a row's cost, that its loss is as large as: a rate of zero is predicted by −∞ alone
 
 
@@ -43,6 +44,8 @@ class NullModel:
 def null_model(objective: Objective) -> NullModel:
     """The null model of an objective; a few looks at labels and costs, and none at the rows."""
     o = objective
+    if o.intercept == "free" and (found := _by_formula(o)) is not None:
+        return found
     start = _by_label(o) if o.loss.classifies else o.at()
     point = _with_best_intercepts(start) if o.intercept == "free" else start
     theta = np.zeros(o.size)
@@ -53,6 +56,28 @@ def null_model(objective: Objective) -> NullModel:
         return NullModel(theta, value, start.loss)
     least = _LEAST_RATE * float(o.costs.sum()) if o.loss.link == "exp" else 0.0
     return NullModel(theta, value, max(value, least))
+
+
+def _by_formula(o: Objective) -> NullModel | None:
+    """The null model of a loss with a formula for it; None where there is none, as for a class without rows."""
+    labels, costs = _totals(o) if o.loss.classifies else (o.labels, o.costs)
+    best = o.loss.best_constant(labels, costs)
+    if best is None or (shape := np.shape(best)) != ((o.n_outputs,) if o.n_outputs > 1 else ()):
+        return None
+    theta, z = np.zeros(o.size), np.empty((len(labels), *shape))
+    theta[-o.n_outputs :] = z[:] = best
+    value = o.loss.sum(z, labels, costs)
+    z[:] = 0
+    return NullModel(theta, value, o.loss.sum(z, labels, costs) if o.loss.classifies else value)
+
+
+def _totals(o: Objective) -> tuple[Floats, Floats]:
+    """Each label once, and what its rows cost together."""
+    if o.n_outputs > 1:
+        totals = np.bincount(o.labels.astype(np.int64), o.costs, o.n_outputs).astype(np.float64, copy=False)
+        return np.arange(float(len(totals))), totals
+    positive = o.labels > 0
+    return _SIGNS, np.array([o.costs[~positive].sum(), o.costs[positive].sum()])
 
 
 def _by_label(o: Objective) -> Point:

@@ -22,6 +22,7 @@ from beeline.regularizers import Regularizer
 __all__ = ["Intercept", "Objective"]
 
 Intercept = Literal["free", "regularized", "none"]
+_INTERCEPTS = get_args(Intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,8 @@ class Objective:
     n_outputs: int = 1
 
     def __post_init__(self) -> None:
-        if self.intercept not in get_args(Intercept):
-            raise ParameterError(f"intercept must be one of {', '.join(get_args(Intercept))}, not {self.intercept!r}")
+        if self.intercept not in _INTERCEPTS:
+            raise ParameterError(f"intercept must be one of {', '.join(_INTERCEPTS)}, not {self.intercept!r}")
         if not self.strength > 0:
             raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
         if (self.n_outputs > 1) != isinstance(self.loss, VectorLoss) or self.n_outputs < 1:
@@ -67,17 +68,17 @@ class Objective:
         if isinstance(self.loss, VectorLoss):
             self.loss.check_outputs(self.n_outputs)
 
-    @property
+    @cached_property
     def has_intercept(self) -> bool:
         """Whether θ ends with intercepts."""
         return self.intercept != "none"
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The length of θ."""
         return (self.data.n_features + self.has_intercept) * self.n_outputs
 
-    @property
+    @cached_property
     def n_regularized(self) -> int:
         """How many coordinates of θ count in Ω: all, or all but the intercepts."""
         return self.size - (self.intercept == "free") * self.n_outputs
@@ -197,4 +198,4 @@ class Objective:
         theta = np.array(theta, dtype=np.float64)
         if theta.shape != (self.size,):
             raise ParameterError(f"a start must have {self.size} coordinates, not shape {theta.shape}")
-        return Point(self, theta, self.scores(theta))
+        return Point(self, theta, self.scores(theta), is_exact=True)

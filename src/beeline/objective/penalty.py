@@ -54,6 +54,8 @@ class Penalty:
         """
         if self.plain:
             return -((math.sqrt(dot(v, v)) + margin) ** 2) / (2 * self.l2)
+        if not self.l2 and not self.bounded:
+            return 0.0 if float(np.abs(v).max(initial=0.0)) + (margin - self.l1) <= 0 else -math.inf
         total = 0.0
         for sign, bound in ((-1.0, self.upper), (1.0, self.lower)):  # upwards, downwards
             pull = np.maximum(sign * v + (margin - self.l1), 0)
@@ -79,6 +81,9 @@ class Penalty:
         """
         if self.l2:
             return 1.0
+        if not self.bounded:
+            worst = float(np.abs(v).max(initial=0.0)) + margin
+            return self.l1 / worst * (1 - _UNIT) if worst > self.l1 * (1 - _UNIT) else 1.0
         up = np.maximum(-v + margin, 0.0) if self.upper is None else np.where(np.isinf(self.upper), -v + margin, 0.0)
         down = np.maximum(v + margin, 0.0) if self.lower is None else np.where(np.isinf(self.lower), v + margin, 0.0)
         worst = max(float(up.max(initial=0.0)), float(down.max(initial=0.0)))

@@ -23,10 +23,13 @@ __all__ = ["Line", "Point"]
 
 
 class Point:
-    """J at one θ. Everything is computed when first asked for, and kept."""
+    """J at one θ. Everything is computed when first asked for, and kept.
 
-    def __init__(self, objective: Objective, theta: Floats, z: list[Floats]) -> None:
-        self.objective, self.theta, self.z = objective, theta, z
+    `is_exact` says that the scores were computed from θ; elsewhere they were moved with it, and rounded at every move.
+    """
+
+    def __init__(self, objective: Objective, theta: Floats, z: list[Floats], *, is_exact: bool = False) -> None:
+        self.objective, self.theta, self.z, self.is_exact = objective, theta, z, is_exact
 
     @cached_property
     def _derivatives(self) -> list[tuple[float, Floats, Floats]]:
@@ -69,10 +72,14 @@ class Point:
     @cached_property
     def score_reach(self) -> float:
         """What no score exceeds, nor any of the sums that it is made of: max‖x_i‖·‖w‖ + |b|, of outputs the largest."""
-        o = self.objective
+        o, d = self.objective, self.objective.data.n_features
+        if o.n_outputs == 1:
+            w = self.theta[:d]
+            longest = o.longest_row * math.sqrt(dot(w, w)) if w.any() else 0.0
+            return longest + (abs(float(self.theta[d])) if o.has_intercept else 0.0)
         w, b = o.split(self.theta)
         with np.errstate(over="ignore"):  # weights of no use, to which no bound belongs
-            largest = math.sqrt(dot(w, w)) if o.n_outputs == 1 else math.sqrt(float(np.square(w).sum(axis=0).max()))
+            largest = math.sqrt(float(np.square(w).sum(axis=0).max()))
         return (o.longest_row * largest if largest else 0.0) + float(np.abs(b).max(initial=0.0))
 
     @property

@@ -32,6 +32,9 @@ SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind for kind in (Newton, RoundedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, LBFGS, Bundle)
 }
 
+# Whom to ask what they take.
+_DEFAULTS = {name: kind() for name, kind in SOLVERS.items()}
+
 # Newton's method needs about so many steps, with kinks to round off more than without.
 _ROUNDED_STEPS = 25
 # Dual coordinate descent is fast on smooth losses while the Hessian's usual eigenvalue is at most so many times λ.
@@ -64,28 +67,50 @@ def choose_solver(
     """
     if name != "auto" and name not in SOLVERS:
         raise ParameterError(f"there is no solver {name!r}; there are auto, {', '.join(SOLVERS)}")
-    solvers = {key: kind.create(tol, max_passes, seed) for key, kind in SOLVERS.items()}
-    refusals = {key: solver.refusal(objective) for key, solver in solvers.items()}
-    works = [key for key, reason in refusals.items() if reason is None]
-    if name == "auto" and works:
-        return _fastest(objective, {key: solvers[key] for key in works}, warm)
+    works = _Working(objective, tol, max_passes, seed)
     if name in works:
-        return solvers[name]
+        return works[name]
+    if name == "auto" and (found := _fastest(objective, works, warm)) is not None:
+        return found
     pair = f"{objective.loss!r} with {objective.regularizer!r}"
-    if not works:
-        reasons = "; ".join(f"{key} {reason}" for key, reason in refusals.items())
+    if not (those := list(works)):
+        reasons = "; ".join(f"{key} {works.refusal(key)}" for key in SOLVERS)
         raise ParameterError(f"no solver can take {pair}: {reasons}")
-    raise ParameterError(f"the solver {name!r} {refusals[name]}; for {pair} take {' or '.join(works)}")
+    raise ParameterError(f"the solver {name!r} {works.refusal(name)}; for {pair} take {' or '.join(those)}")
 
 
-def _fastest(objective: Objective, works: dict[str, Solver], warm: bool) -> Solver:
-    if "class_dual_cd" in works:
+class _Working:
+    """The solvers that take an objective, each asked when it matters: with all their reasons that takes a while."""
+
+    def __init__(self, objective: Objective, tol: float, max_passes: float, seed: int) -> None:
+        self.objective, self.settings = objective, (tol, max_passes, seed)
+        self.refusals: dict[str, str | None] = {}
+
+    def refusal(self, name: str) -> str | None:
+        """Why a solver cannot take the objective; neither tolerance nor limits matter to that."""
+        if name not in self.refusals:
+            self.refusals[name] = _DEFAULTS[name].refusal(self.objective)
+        return self.refusals[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in SOLVERS and self.refusal(name) is None
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in SOLVERS if name in self)
+
+    def __getitem__(self, name: str) -> Solver:
+        return SOLVERS[name].create(*self.settings)
+
+
+def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:
+    if objective.n_outputs > 1 and "class_dual_cd" in works:
         return _for_class_hinges(objective, works)
-    if "interior_point" in works and "dual_cd" not in works:
-        return _for_pieces(objective, works)
-    if "dual_cd" not in works or len(works) == 1:
-        return next(iter(works.values()))
-    if "newton" in works:
+    if "dual_cd" not in works:
+        if "interior_point" in works:
+            return _for_pieces(objective, works)
+        first = next(iter(works), None)
+        return None if first is None else works[first]
+    if objective.loss.has_curvature and "newton" in works:
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else works["newton"]
     if objective.size > MOST_FEATURES:
@@ -104,7 +129,7 @@ def _by_rows_at_first(objective: Objective, works: dict[str, Solver]) -> Solver:
     return Relay(relay, works["interior_point"]) if "interior_point" in works else relay
 
 
-def _for_class_hinges(objective: Objective, works: dict[str, Solver]) -> Solver:
+def _for_class_hinges(objective: Objective, works: _Working) -> Solver:
     if "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
         few = objective.n_outputs <= _FEW_CLASSES and objective.size <= _FEW_CLASS_WEIGHTS
         passes = _FEW_CLASS_PASSES if few else _CLASS_PASSES
@@ -112,7 +137,7 @@ def _for_class_hinges(objective: Objective, works: dict[str, Solver]) -> Solver:
     return works["class_dual_cd"]
 
 
-def _for_pieces(objective: Objective, works: dict[str, Solver]) -> Solver:
+def _for_pieces(objective: Objective, works: _Working) -> Solver:
     """For a piecewise linear loss without a dual solver: by the number of rows and features."""
     if _is_small(objective):
         return works["interior_point"]
@@ -173,6 +198,11 @@ class Relay(Solver):
     def refusal(self, objective: Objective) -> str | None:
         """What either needs."""
         return self.first.refusal(objective) or self.second.refusal(objective)
+
+    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+        """That of the first."""
+        step = self.first.head_start(objective, min(max_passes, self.passes))
+        return step and replace(step, solver=self.first.name)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """The steps of the first, then of the second."""

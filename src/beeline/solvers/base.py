@@ -21,7 +21,7 @@ from typing import NamedTuple, Self
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, VectorLoss
-from beeline.objective import Objective
+from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
 
 __all__ = [
@@ -84,6 +84,10 @@ class Step:
         Gives the dual variables of a solver that has them.
     facts
         What else the solver has to say, by name.
+    iterations
+        For how many iterations it stands: for one, but where a kernel took all of them together.
+    point
+        The point itself, where its scores were computed from θ: then J there need not be evaluated anew.
     """
 
     theta: Floats
@@ -96,6 +100,8 @@ class Step:
     scale: float = 0.0
     dual: Callable[[], Floats] | None = None
     facts: dict[str, float] = field(default_factory=dict)
+    iterations: int = 1
+    point: Point | None = None
 
     @property
     def gap(self) -> float:
@@ -264,6 +270,14 @@ class Solver(ABC):
     def refusal(self, objective: Objective) -> str | None:
         """Why this solver cannot take the objective, or None."""
 
+    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+        """All iterations in one step, for a problem so small that a kernel takes them before Python takes one; or None.
+
+        It may take about so many passes, and is not asked for where there is a start, or a callback, which wants to see
+        how training goes.
+        """
+        return None
+
     @abstractmethod
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """Iterate from the start (None: zero), yielding after every iteration."""
@@ -290,14 +304,28 @@ class Solver(ABC):
         return None
 
     def run(
-        self, objective: Objective, start: Floats | Start | None = None, callback: Callback | None = None
+        self,
+        objective: Objective,
+        start: Floats | Start | None = None,
+        callback: Callback | None = None,
+        *,
+        watched: bool | None = None,
     ) -> Result:
-        """Minimise, without a warning."""
+        """Minimise, without a warning; `watched` says whether the callback wants to see every iteration (None: yes)."""
         if reason := self.refusal(objective):
             raise ParameterError(f"the solver {self.name!r} {reason}")
-        return _Run(self, objective, callback).through(
-            self.steps(objective, start if self.takes_dual else theta_of(start))  # type: ignore[arg-type]
-        )
+        watched = callback is not None if watched is None else watched
+        return _Run(self, objective, callback).through(self._all_steps(objective, start, watched))
+
+    def _all_steps(self, objective: Objective, start: Floats | Start | None, watched: bool) -> Iterator[Step]:
+        """The head start, and from there on the steps."""
+        passes = 0.0
+        if start is None and not watched and (first := self.head_start(objective, self.max_passes)) is not None:
+            yield first
+            start, passes = Start(first.theta, first.dual() if first.dual else None), first.passes
+        begin: Floats | None = start if self.takes_dual else theta_of(start)  # type: ignore[assignment]
+        for step in self.steps(objective, begin):
+            yield replace(step, passes=passes + step.passes) if passes else step
 
 
 class _Run:
@@ -313,87 +341,104 @@ class _Run:
         self.clock = time.perf_counter()
         self.null = objective.null
         self.scale = _NOTHING * self.null.size
-        self.best: Step | None = None
+        self.last: Step | None = None
+        self.theta, self.value = self.null.theta, math.inf  # of the best point
+        self.point: Point | None = None
         self.bound = 0.0 if never_negative(objective) else -math.inf
         self.least = self.bound
         self.lowest = sys.float_info.max
         self.verified: Floats | None = None  # the θ whose J was evaluated anew
         self.noise = 0.0  # how far that may be off
         self.trace: list[TracePoint] = []
+        self.iterations = 0
 
     def through(self, steps: Iterator[Step]) -> Result:
         """All steps, up to the end."""
-        status, dual = Status.STALLED, None
+        status = Status.STALLED
         try:
             for step in steps:
-                dual = step.dual
                 if (verdict := self._take(step)) is not None:
                     status = verdict
                     break
         except KeyboardInterrupt:
-            if self.best is None:
+            if self.last is None:
                 raise
             status = Status.INTERRUPTED
-        if self.best is None:
+        if self.last is None:
             raise RuntimeError(f"the solver {self.solver.name} took no step")
         self._verify()
-        best, seconds = self.best, time.perf_counter() - self.clock
+        last = self.last
         return Result(
-            best.theta,
-            best.objective,
+            self.theta,
+            self.value,
             self.bound,
             status,
-            len(self.trace),
-            best.passes,
-            seconds,
-            best.solver or self.solver.name,
+            self.iterations,
+            last.passes,
+            time.perf_counter() - self.clock,
+            last.solver or self.solver.name,
             self.scale,
             self.null.value,
             self.trace,
-            dual() if dual else None,
-            best.facts,
+            last.dual() if last.dual else None,
+            last.facts,
         )
+
+    @property
+    def gap(self) -> float:
+        """The certified relative distance from the optimum."""
+        return relative_gap(self.value, self.bound, self.scale)
 
     def _take(self, step: Step) -> Status | None:
         """Take note of a step; why to stop after it, or None."""
-        found = self.best
+        self.last = step
+        self.iterations += step.iterations
         # Of points that J cannot tell apart, the later one: slopes led there.
         if math.isfinite(step.objective) and step.objective <= self.lowest + _ALIKE * abs(self.lowest):
-            found = step
+            self.theta, self.value, self.point = step.theta, step.objective, step.point
             self.lowest = min(self.lowest, step.objective)
-        if found is None or not found.objective <= self.null.value:
-            found = replace(step, theta=self.null.theta, objective=self.null.value)
+        if not self.value <= self.null.value:
+            self._give_up_point()
         if math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound)
         seconds = time.perf_counter() - self.clock
-        self.best = replace(
-            step, theta=found.theta, objective=found.objective, bound=self.bound, seconds=seconds, scale=self.scale
-        )
-        stop = self.callback(self.best) if self.callback else None
-        if self.best.gap <= self.solver.tol or step.final:
+        stop = self.callback(self._best(seconds)) if self.callback else None
+        if self.gap <= self.solver.tol or step.final:
             self._verify()
-        self.trace.append(TracePoint(step.passes, seconds, self.best.objective, self.best.gap))
-        return self._verdict(step, stop)
+        self.trace.append(TracePoint(step.passes, seconds, self.value, self.gap))
+        return self._verdict(step, stop, seconds)
+
+    def _best(self, seconds: float) -> Step:
+        """The best point with the best bound, as a callback sees them."""
+        assert self.last is not None
+        return replace(
+            self.last, theta=self.theta, objective=self.value, bound=self.bound, seconds=seconds, scale=self.scale
+        )
+
+    def _give_up_point(self) -> None:
+        self.theta, self.value, self.point = self.null.theta, self.null.value, None
 
     def _verify(self) -> None:
         """Evaluate J anew at the best point, and look whether the bound can be true."""
-        assert self.best is not None
-        if self.verified is not self.best.theta:
-            point = self.objective.at(_centred(self.objective, self.best.theta))
-            self.noise = rounding_of(point)
-            theta, value = point.theta, point.value
-            if not value <= self.null.value:
-                theta, value = self.null.theta, self.null.value
+        if self.verified is not self.theta:
+            point = self._evaluated()
+            self.theta, self.value, self.noise = point.theta, point.value, rounding_of(point)
+            if not self.value <= self.null.value:
+                self._give_up_point()
                 self.noise = self.scale
-            self.verified = theta
-            self.best = replace(self.best, theta=theta, objective=value)
-        if self.bound > self.best.objective + self.noise:
+            self.verified = self.theta
+        if self.bound > self.value + self.noise:
             self.bound = self.least
-        self.best = replace(self.best, bound=self.bound)
 
-    def _verdict(self, step: Step, stop: bool | None) -> Status | None:
-        assert self.best is not None
-        if self.best.gap <= self.solver.tol:
+    def _evaluated(self) -> Point:
+        """J at the best θ, from scores that were computed from it: now, or when the solver asked for them."""
+        point, theta = self.point, _centred(self.objective, self.theta)
+        if point is not None and point.is_exact and point.objective is self.objective and point.theta is theta:
+            return point
+        return self.objective.at(theta)
+
+    def _verdict(self, step: Step, stop: bool | None, seconds: float) -> Status | None:
+        if self.gap <= self.solver.tol:
             return Status.CONVERGED
         if step.final:
             return Status.STALLED
@@ -402,7 +447,7 @@ class _Run:
         if step.passes >= self.solver.max_passes:
             return Status.LIMIT
         limit = self.solver.time_limit
-        return Status.TIME if limit is not None and self.best.seconds >= limit else None
+        return Status.TIME if limit is not None and seconds >= limit else None
 
 
 class SeededSolver(Solver):

@@ -10,7 +10,7 @@ import numpy as np
 from beeline._forks import ForkSafeLock
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
-from beeline.kernels import DualSweeps, blend, dot
+from beeline.kernels import DualSweeps, absolute_sum, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
@@ -22,8 +22,10 @@ __all__ = ["DualCD"]
 _LOSSES = frozenset(
     ("hinge", "squared_hinge", "logistic", "squared", "epsilon_insensitive", "squared_epsilon_insensitive")
 )
-# From this tolerance on, sweeps may see values rounded to float32.
+# From this tolerance on, sweeps may see values rounded to float32; below it, a few first ones would not get there.
 _ROUGH_TOL = 1e-6
+# Up to so much work of a sweep, in entries, the first sweeps and looks are made in one call.
+_LITTLE_WORK, _FIRST_PASSES = 2**15, 30
 
 
 class DualCD(SeededSolver):
@@ -74,6 +76,23 @@ class DualCD(SeededSolver):
                 rows = ShuffledRows.of(data, self.seed, rough=self.tol >= _ROUGH_TOL)
                 self._shuffled = data, rows
             return self._shuffled[1]
+
+    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+        """All sweeps and looks, by a kernel."""
+        if self.tol < _ROUGH_TOL or objective.data.nnz + 10 * objective.data.n_rows > _LITTLE_WORK:
+            return None
+        descent = _Descent(self.rows(objective.data), objective, None, self)
+        best, a = descent.run(max_passes), descent.dual_variables()
+        bound = descent.dual_value(a)
+        return Step(
+            best.theta,
+            best.value,
+            bound,
+            descent.passes,
+            dual=lambda: a,
+            iterations=descent.n_sweeps,
+            point=best,
+        )
 
     def steps(self, objective: Objective, start: Floats | Start | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows."""
@@ -169,6 +188,17 @@ class _Descent:
         scale = max((1.0, 0.7, 0.5, 0.25, 0.1, 0.01, 0.0), key=dual)
         return dual(scale), scale * a
 
+    def run(self, max_passes: float) -> Point:
+        """The point where a kernel takes the gap for small enough, after all the sweeps and looks that this took."""
+        o, free = self.objective, self.objective.intercept == "free"
+        mean = self.rows.mean if free else np.zeros(0)
+        most = max(1, int(min(_FIRST_PASSES, max_passes - 1)))
+        sweeps, entries, b = self.sweeps.run(self.average, mean, free, self.tol, most)
+        self.n_sweeps += sweeps
+        self.passes += entries / self.nnz + 1
+        self.best = o.at(o.join(self.average, b))
+        return self.best
+
     def sweep(self) -> bool:
         """Sweep until a look is due; False when nothing moves any more.
 
@@ -232,13 +262,13 @@ class _Descent:
         """
         o, best = self.objective, self.best
         if o.intercept == "free" or best is None:
-            return self._exact_bound()
+            return self.dual_value(self.dual_variables())
         square, cost = dot(self.w, self.w), self.sweeps.conjugate()
         likely = -0.5 * self.modulus * (square + self.sweeps.intercept**2) - cost
         safe = likely - self.modulus * self._rounding * (math.sqrt(square) + 0.5 * self._rounding)
         safe -= 2 * rounding_unit(o) * (abs(cost) + self.sweeps.weighted_norm() * math.sqrt(square) + best.value)
         allowed = best.value - self.tol * abs(best.value)
-        return self._exact_bound() if safe < allowed <= likely else safe
+        return self.dual_value(self.dual_variables()) if safe < allowed <= likely else safe
 
     @property
     def _rounding(self) -> float:
@@ -252,8 +282,9 @@ class _Descent:
         self.sweeps.copy_dual(a)
         return _balanced(a) if self.objective.intercept == "free" else a
 
-    def _exact_bound(self) -> float:
-        o, slopes = self.objective, -self.dual_variables()
+    def dual_value(self, a: Floats) -> float:
+        """A lower bound of J by feasible dual variables; one pass."""
+        o, slopes = self.objective, -a
         product = self.rows.block.transposed(slopes)
         if o.has_intercept:
             product = np.append(product, float(slopes.sum()))
@@ -263,7 +294,8 @@ class _Descent:
 
 def _balanced(a: Floats) -> Floats:
     """Dual variables that sum to zero: those of the heavier side are scaled down, which keeps them feasible."""
-    up, down = float(a[a > 0].sum()), -float(a[a < 0].sum())
+    size, total = absolute_sum(a), float(a.sum())
+    up, down = 0.5 * (size + total), 0.5 * (size - total)
     if up == down:
         return a
     if up > down:

@@ -15,6 +15,7 @@ from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.newton import search
+from beeline.solvers.small import is_small, small_newton_steps
 
 __all__ = ["L1CD", "strength_max"]
 
@@ -67,6 +68,10 @@ class L1CD(Solver):
         if objective.data.n_rows >= 2**32:
             return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
         return None
+
+    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+        """All steps, by a kernel."""
+        return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One working set at a time."""

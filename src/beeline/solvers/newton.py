@@ -15,6 +15,7 @@ from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step, needs_l2
 from beeline.solvers.preconditioning import Preconditioner, Preconditioners
+from beeline.solvers.small import is_small, small_newton_steps
 
 __all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
 
@@ -65,6 +66,10 @@ class Newton(Solver):
         if objective.n_outputs > 1 and self.linear_solver == "cholesky":
             return "has no Cholesky factor for several outputs; take linear_solver='cg'"
         return needs_l2(objective)
+
+    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+        """All steps, by a kernel."""
+        return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One Newton step at a time."""
@@ -153,6 +158,10 @@ class RoundedNewton(Newton):
         if not (objective.loss.has_conjugate and objective.loss.has_rounded):
             return f"needs a loss whose kinks can be rounded off, unlike {objective.loss!r}"
         return needs_l2(objective)
+
+    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+        """None: the kernel takes losses without kinks."""
+        return None
 
     def _by_cholesky(self, objective: Objective) -> bool:
         # Curvature in few rows, and far more of it in some than in others, is hard for conjugate gradients.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +21,7 @@ __all__ = ["ShuffledRows", "needs_memory"]
 # Rows that take less than this, all together, stay in the caches wherever they lie.
 _CACHED_BYTES = 4 << 20
 _MOST_FEATURES = 2**31  # that 32-bit indices can tell apart
+_FEW_ROWS = 10_000  # whose order is kept for the next time
 _SAMPLE = 1000  # values that tell whether float32 may do
 
 
@@ -53,10 +55,10 @@ class ShuffledRows:
     @classmethod
     def of(cls, data: Dataset, seed: int, *, rough: bool = False) -> ShuffledRows:
         """The rows of a data set, shuffled by the seed."""
-        order = np.random.default_rng(seed).permutation(data.n_rows)
+        order = _order(data.n_rows, seed) if data.n_rows <= _FEW_ROWS else _order.__wrapped__(data.n_rows, seed)
         rows = data if isinstance(data, ArrayDataset) else ArrayDataset(concatenate(list(data.blocks())))
         block = rows.block
-        arrays = RowArrays(block.values, block.indptr, block.indices, block.n_features)
+        arrays = block.arrays
         if not _CACHED_BYTES < block.nbytes <= available_memory() / 2 or block.n_features > _MOST_FEATURES:
             return cls(rows, order, arrays, copied=False, exact=True)
         exact = precise = False
@@ -73,6 +75,8 @@ class ShuffledRows:
 
     def over(self, objective: Objective) -> Objective:
         """The same objective over the rows in memory: one shard, whatever the objective's own engine makes of them."""
+        if objective.data is self.data and type(objective.engine) is Threads:
+            return objective
         return replace(objective, data=self.data, engine=Threads())
 
     @cached_property
@@ -91,6 +95,14 @@ class ShuffledRows:
         """‖x_i − μ‖², μᵀx_i and ‖μ‖²."""
         means, square = self.block.scores(self.mean), dot(self.mean, self.mean)
         return np.maximum(self.norms - 2 * means + square, 0), means, square
+
+
+@lru_cache(maxsize=16)
+def _order(n: int, seed: int) -> Ints:
+    """The numbers of n rows in random order, kept: to make a generator takes longer than a sweep over a few rows."""
+    order = np.random.default_rng(seed).permutation(n)
+    order.flags.writeable = False
+    return order
 
 
 def needs_memory(data: Dataset) -> str | None:

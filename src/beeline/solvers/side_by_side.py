@@ -19,6 +19,9 @@ from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, 
 
 __all__ = ["solve_side_by_side"]
 
+# Of all problems together, that one thread is done with before others have begun.
+_FEW_ENTRIES = 2**15
+
 
 def solve_side_by_side(
     solvers: Sequence[Solver],
@@ -67,10 +70,15 @@ class _Side:
         """The results, in the order of the objectives."""
         if len(objectives) == 1:
             return [self._timed(solvers[0]).run(objectives[0], starts[0], self.callback)]
-        with DaemonThreadPool(self.n_threads) as pool:
-            futures = [pool.submit(self._run, *three) for three in zip(solvers, objectives, starts, strict=True)]
-            self._wait(futures)
-        results = [future.result() for future in futures]
+        problems = zip(solvers, objectives, starts, strict=True)
+        if sum(o.data.nnz for o in objectives) <= _FEW_ENTRIES:
+            self.n_threads = 1
+            results = [self._run_here(*three) for three in problems]
+        else:
+            with DaemonThreadPool(self.n_threads) as pool:
+                futures = [pool.submit(self._run, *three) for three in problems]
+                self._wait(futures)
+            results = [future.result() for future in futures]
         if len(self.failures) == len(results):
             raise self.failures[0]
         return results
@@ -90,7 +98,7 @@ class _Side:
             point = objective.at(theta_of(start))
             return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
         try:
-            return self._timed(solver).run(objective, start, self._step)
+            return self._timed(solver).run(objective, start, self._step, watched=self.callback is not None)
         except BeelineError:
             raise
         except Exception as error:
@@ -98,6 +106,17 @@ class _Side:
                 raise
             self.failures.append(error)
             return _without_model(objective, solver, error)
+
+    def _run_here(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
+        """As `_run`, in the thread that Ctrl-C reaches, which goes on with the next problem."""
+        try:
+            result = self._run(solver, objective, start)
+        except KeyboardInterrupt:  # before the first step
+            self.interrupted.set()
+            return self._run(solver, objective, start)
+        if result.status is Status.INTERRUPTED:
+            self.interrupted.set()
+        return result
 
     def _timed(self, solver: Solver) -> Solver:
         """The solver, with the share of the time that its problem has, if there is a limit."""

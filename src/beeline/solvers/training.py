@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
+_MULTICLASS = get_args(Multiclass)
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -88,10 +89,8 @@ class Task:
     def __post_init__(self) -> None:
         if not 0 < self.C < math.inf:
             raise ParameterError(f"C must be positive and finite, not {self.C}")
-        if self.multiclass not in get_args(Multiclass):
-            raise ParameterError(
-                f"multiclass must be one of {', '.join(get_args(Multiclass))}, not {self.multiclass!r}"
-            )
+        if self.multiclass not in _MULTICLASS:
+            raise ParameterError(f"multiclass must be one of {', '.join(_MULTICLASS)}, not {self.multiclass!r}")
         for name, column in (("labels", self.labels), ("weights", self.sample_weight)):
             if column is not None and len(column) != self.data.n_rows:
                 raise LabelError(f"{len(column)} {name} do not match {self.data.n_rows} rows")
@@ -274,6 +273,9 @@ def check_own_loss(objective: Objective) -> None:
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
     """The weights and intercepts of all outputs, as `Trained` has them, from a θ for each objective."""
+    if len(objectives) == 1 and objectives[0].n_outputs == 1:
+        w, b = objectives[0].split(thetas[0])
+        return w.reshape(-1, 1).copy(), b.reshape(1).copy()
     split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
     if counts_by_difference(objectives[0]):
