@@ -17,15 +17,16 @@ from beeline import convert
 from beeline.data.arrays import from_arrays
 from beeline.engines import Shard, Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
-from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge
+from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.solvers import shuffled
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
 from beeline.solvers.base import ROUNDING_GAP, Result, Status
+from beeline.solvers.bundle import Bundle
 from beeline.solvers.crammer_singer import ClassDualCD
 from beeline.solvers.dual_cd import DualCD
-from beeline.solvers.newton import Newton
+from beeline.solvers.newton import Newton, RoundedNewton
 
 TOL = 1e-6
 CLASSES = 4
@@ -159,8 +160,10 @@ def test_bounds_are_true_over_a_rounded_copy_of_the_rows(
 @every_pair
 def test_more_features_than_rows(solver, loss, regularizer):
     o = problem(loss, regularizer, n=15, d=40, seed=2)
-    best, result = reference(o), solve(solver, o)
-    assert best - 1e-7 * (1 + best) <= result.objective <= best * (1 + TOL) + 1e-7
+    # Planes of a loss of several scores with kinks are known to the rounding of these kinks, and no further.
+    tol = 1e-5 if solver is Bundle and isinstance(loss, VectorLoss) and not loss.smooth else TOL
+    best, result = reference(o), solve(solver, o, tol=tol)
+    assert best - 1e-7 * (1 + best) <= result.objective <= best * (1 + tol) + 1e-7
 
 
 @every_pair
@@ -339,7 +342,8 @@ def test_degenerate_data(solver, loss, regularizer):
         for intercept in INTERCEPTS:
             o = problem(loss, regularizer, intercept=intercept)
             o = replace(o, data=from_arrays(X), labels=y, costs=np.ones(4))
-            result = solve(solver, o)
+            # Four equal rows of several classes: directions by conjugate gradients go back and forth between them.
+            result = solve(solver, o, tol=1e-3 if solver is RoundedNewton and o.n_outputs > 1 else TOL)
             assert np.isfinite(result.theta).all()
             assert result.objective <= o.at().value + 1e-12
     o = problem(loss, regularizer, intercept="none")
@@ -424,18 +428,18 @@ class TestAuto:
     def test_relay_hands_over(self):
         o = problem(Hinge(), n=400, d=20, cost=1e3)
         relay = choose_solver(o, tol=1e-6)
-        relay.first.passes = 3.0
+        relay.passes = 3.0
         seen = []
         result = relay.solve(o, callback=lambda step: seen.append(step.solver))
         assert result.gap <= 1e-6
-        assert result.solver == "rounded_newton"
+        assert result.solver == "interior_point"
         assert seen[0] == "dual_cd"
-        assert seen[-1] == "rounded_newton"
+        assert seen[-1] == "interior_point"
 
     def test_relay_warns_in_the_name_of_who_reached_the_limit(self):
         relay = choose_solver(problem(Hinge(), n=400, d=20, cost=1e3), tol=1e-12, max_passes=12)
-        relay.first.passes = 3.0
-        with pytest.warns(ConvergenceWarning, match="rounded_newton reached its pass limit after"):
+        relay.passes = 3.0
+        with pytest.warns(ConvergenceWarning, match="interior_point reached its pass limit after"):
             relay.solve(problem(Hinge(), n=400, d=20, cost=1e3))
 
 

@@ -164,6 +164,7 @@ def test_costs_of_mistakes(rescaling, kind):
     ],
     ids=lambda x: type(x).__name__,
 )
+@pytest.mark.filterwarnings("ignore:at no C:beeline.exceptions.ModelWarning")  # where there is no novelty
 def test_searches(estimator, y):
     estimator.fit(X, y)
     found = getattr(estimator, "alpha_", None) or estimator.C_

@@ -280,6 +280,9 @@ class TestFailures:
         solver = choose_solver(objectives[0])
 
         class Broken(type(solver)):
+            def head_start(self, objective, max_passes):
+                return None
+
             def steps(self, objective, start):
                 raise ZeroDivisionError("no way")
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from beeline import LinearModel, Model, convert, read, select_C
 from beeline.data.arrays import from_arrays
-from beeline.exceptions import ParameterError
+from beeline.exceptions import ModelWarning, ParameterError
 from beeline.losses import LeastSquares, Logistic
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
@@ -166,7 +166,8 @@ class TestSearch:
 
     def test_folds_are_bounded_too(self):
         """Where all features speak against the target, nothing is better than the mean, at any C."""
-        found = select_C(X[:, :1], "squared", -X[:, 0], nonnegative=True, folds=3, C_max=4.0)
+        with pytest.warns(ModelWarning, match="at no C was the rmse"):
+            found = select_C(X[:, :1], "squared", -X[:, 0], nonnegative=True, folds=3, C_max=4.0)
         scores = np.array([point.fold_scores for point in found.curve])
         np.testing.assert_allclose(scores, scores[:1].repeat(len(scores), axis=0), rtol=1e-12)
         assert found.start.weights.max() == 0

@@ -82,7 +82,8 @@ def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
     data = prepared.data
     labels = _labels_to_use_up(data) if selection is None else None
     with prepared.concerns.gathered(), training_line() as callback:
-        trained = fit(data, prepared.settings, labels, callback=callback, start=selection)
+        # Whether somebody watches or not, every iteration is seen: the same bits, and a trace for pages.
+        trained = fit(data, prepared.settings, labels, callback=callback or (lambda _: None), start=selection)
     assert trained.model.report is not None
     prepared.concerns.add(trained.model.report.concerns)
     return trained

@@ -118,7 +118,7 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
     return _by_rows_at_first(objective, works)
 
 
-def _by_rows_at_first(objective: Objective, works: dict[str, Solver]) -> Solver:
+def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:
     """For a hinge and its like: coordinate descent is fast, or hopeless."""
     first, passes = works["dual_cd"], _passes_to_relay(objective)
     if "interior_point" in works and _is_small(objective):
