@@ -161,7 +161,7 @@ def test_bounds_are_true_over_a_rounded_copy_of_the_rows(
 def test_more_features_than_rows(solver, loss, regularizer):
     o = problem(loss, regularizer, n=15, d=40, seed=2)
     # Planes of a loss of several scores with kinks are known to the rounding of these kinks, and no further.
-    tol = 1e-5 if solver is Bundle and isinstance(loss, VectorLoss) and not loss.smooth else TOL
+    tol = 1e-4 if solver is Bundle and isinstance(loss, VectorLoss) and not loss.smooth else TOL
     best, result = reference(o), solve(solver, o, tol=tol)
     assert best - 1e-7 * (1 + best) <= result.objective <= best * (1 + tol) + 1e-7
 

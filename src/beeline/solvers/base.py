@@ -44,8 +44,8 @@ __all__ = [
 _NOTHING = 1e-12
 # Objectives that differ by less, relatively, are the same but for rounding.
 _ALIKE = 1e-15
-# Passes, below which a kernel that takes several at a time might have nothing to show for them.
-_WORTH_A_CALL = 20
+# Passes and seconds, below which a kernel that takes all iterations at once may have nothing to show for them.
+_A_CALL = 20.0, 1.0
 # A gap that rounding alone may leave; who asks for less, and gets this, has got all there is.
 ROUNDING_GAP = 1e-8
 
@@ -275,8 +275,8 @@ class Solver(ABC):
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """All iterations in one step, for a problem so small that a kernel takes them before Python takes one; or None.
 
-        It may take about so many passes, and is not asked for where there is a start, a limit that may come in the middle
-        of it, or a callback, which wants to see how training goes.
+        It may take about so many passes, and is not asked for where there is a start, a limit that may come in the
+        middle of it, or a callback, which wants to see how training goes.
         """
         return None
 
@@ -322,7 +322,8 @@ class Solver(ABC):
     def _all_steps(self, objective: Objective, start: Floats | Start | None, watched: bool) -> Iterator[Step]:
         """The head start, and from there on the steps."""
         passes = 0.0
-        free = start is None and not watched and self.time_limit is None and self.max_passes >= _WORTH_A_CALL
+        limited = self.max_passes < _A_CALL[0] or (self.time_limit is not None and self.time_limit < _A_CALL[1])
+        free = start is None and not watched and not limited
         if free and (first := self.head_start(objective, self.max_passes)) is not None:
             yield first
             start, passes = Start(first.theta, first.dual() if first.dual else None), first.passes
