@@ -88,9 +88,10 @@ def pairs():
         for name in NAMES:
             for regularizer in REGULARIZERS:
                 if solver.create(TOL, 1, 0).refusal(problem(LOSSES[name](), regularizer)) is None:
-                    yield pytest.param(
-                        solver, LOSSES[name](), regularizer, id=f"{solver.name}-{name}-{regularizer.name}"
-                    )
+                    which = f"{solver.name}-{name}-{regularizer.name}"
+                    slow = solver is Bundle and name == "crammer_singer" and regularizer.l1 > 0
+                    marks = pytest.mark.slow if slow else ()
+                    yield pytest.param(solver, LOSSES[name](), regularizer, id=which, marks=marks)
 
 
 PAIRS = list(pairs())

@@ -116,7 +116,7 @@ def test_many_features_go_by_conjugate_gradients():
     assert newton.hessians.diagonals, "the diagonal was never needed"
     for o, point in zip(every, newton.points, strict=True):
         alone = Newton(tol=1e-14, max_passes=1e5).run(o.with_strength(0.1))
-        assert_allclose(point.theta, alone.theta, rtol=1e-4, atol=1e-5)
+        assert_allclose(point.theta, alone.theta, rtol=1e-3, atol=1e-4)
 
 
 def test_a_change_of_strength_costs_no_pass():
