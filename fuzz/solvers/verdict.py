@@ -20,6 +20,7 @@ from .reference import Reference
 __all__ = ["Verdict", "judge"]
 
 _DIGITS = 1e-9  # relative, to which a reference is trusted
+_LOST = 1e-15  # of J without a model: what rounding of scores at kinks may leave
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _faults(problem: Problem, result: Result) -> list[str]:
     o, faults = problem.objective, []
     reference = Reference(o, problem.matrix)
     point = o.at(result.theta)
-    noise = rounding_of(point) + _DIGITS * max(abs(result.objective), result.scale)
+    noise = rounding_of(point) + _DIGITS * max(abs(result.objective), result.scale) + _LOST * o.null.size
     own = reference.value(result.theta)
     if not abs(own - result.objective) <= noise:
         faults.append(f"J is {own:.10g} at the weights, and {result.objective:.10g} is said")

@@ -48,8 +48,7 @@ scoring : str or callable, default=None
 solver : str, default="auto"
     Who minimises; "auto" takes the one that should be fastest for the loss, the regularizer and the shape of the data.
 tol : float, default=1e-4
-    Stop when the model is certified to be at most this far, relatively, from the optimum. Data of up to 10,000 entries
-    are solved as far as double precision goes, which takes milliseconds.
+    Stop when the model is certified to be at most this far, relatively, from the optimum.
 max_passes : float, default=1000
     Stop, with a `ConvergenceWarning`, after so many passes over the data.
 time_limit : float or None, default=None

@@ -374,8 +374,9 @@ class _Linearised:
         """(τ, how p and q are to move where slacks stay, with what the slacks miss)."""
         at = self.at
         up, down = at.l1 + at.gradient - at.up, at.l1 - at.gradient - at.down
-        p = targets.p / at.up - at.p - at.p / at.up * up
-        q = np.where(at.may_fall, targets.q / at.down - at.q - at.q / at.down * down, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a move that is no number is not made
+            p = targets.p / at.up - at.p - at.p / at.up * up
+            q = np.where(at.may_fall, targets.q / at.down - at.q - at.q / at.down * down, 0.0)
         return p - q, (p, q, up, down)
 
     def _with_weights(self, move: _Move, tau: Floats, parts: _Parts) -> _Move:
