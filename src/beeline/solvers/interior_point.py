@@ -145,12 +145,7 @@ class _Inside:
         self.alpha = 0.5 * terms.most
         self._renew()
         if self.split:
-            spread = np.sqrt(
-                self.o.engine.sum(lambda s: (s.block.gram_diagonal(np.ones(s.block.n_rows)),), self.o.shards)[0]
-            )
-            spread = np.append(spread, np.full(self.n - len(spread), np.sqrt(self.o.data.n_rows)))
-            spread /= np.sqrt(max(1, self.o.data.n_rows))
-            size = self.width / np.where(spread > 0, spread, 1.0)
+            size = self.width / self._feature_sizes()
             w = self.point.theta[: self.n]
             self.p, self.q = np.maximum(w, 0) + size, np.where(self.may_fall, np.maximum(-w, 0) + size, 0.0)
             if not self.may_fall.all():
@@ -345,7 +340,8 @@ class _Linearised:
         self.D = np.where(np.isfinite(D), D, 0.0)
         self.W = np.zeros(at.n)
         if at.split:
-            self.W = 1 / (at.p / at.up + np.where(at.may_fall, at.q / at.down, 0.0))
+            with np.errstate(over="ignore"):
+                self.W = 1 / (at.p / at.up + np.where(at.may_fall, at.q / at.down, 0.0))
         self.system = system_for(at.o, at.transposed, self.D.sum(axis=1), at.l2 + self.W)
 
     def solve(self, targets: _Products) -> _Move | None:
@@ -383,8 +379,9 @@ class _Linearised:
         at = self.at
         p, q, up, down = parts
         gradient = -self.W * (move.theta[: at.n] - tau)
-        p = p - at.p / at.up * gradient
-        q = np.where(at.may_fall, q + at.q / at.down * gradient, 0.0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            p = p - at.p / at.up * gradient
+            q = np.where(at.may_fall, q + at.q / at.down * gradient, 0.0)
         return replace(move, p=p, q=q, up=gradient + up, down=np.where(at.may_fall, down - gradient, 0.0))
 
 
