@@ -84,7 +84,8 @@ class Reference:
             slope = np.concatenate([(smooth + l1) * unit[:m], (l1 - smooth) * unit[:m], gradient[m:] * unit[m:]])
             if not (np.isfinite(value) and np.isfinite(slope).all()):
                 return 1e300, np.zeros_like(slope)
-            return value / scale, slope / scale
+            with np.errstate(over="ignore"):
+                return value / scale, slope / scale
 
         scaled = theta / unit
         start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])

@@ -353,6 +353,8 @@ class _Linearised:
             high = np.where(counts, targets.xi / left, 0.0)
         rho = at.xi - at.eta + low - high
         tau, parts = self._weights(targets) if at.split else (np.zeros(at.n), None)
+        if not np.isfinite(tau).all():
+            return None
         right = self.W * tau if at.split else -at.gradient
         assert self.system is not None
         step = self.system.solve(right, (self.D * rho).sum(axis=1), -float(at.slopes.sum()))
