@@ -105,7 +105,7 @@ def fit(
         start=begin,
         names=None if classes is None else classes.names.tolist(),
     )
-    concerns = list(trained.concerns)
+    of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
@@ -117,17 +117,17 @@ def fit(
         feature_names=feature_names or data.feature_names,
         recipe=data.recipe,
         settings=_recorded(settings, task, selection),
+        report=_report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock),
         version=__version__,
     )
     if calibrates:
         assert classes is not None
         platt, worst = _calibrate(task, classes, trained, settings, model, deadline)
-        model = replace(model, link="platt", platt=platt)
         concerns += worst
-    warn_of(concerns)
-    concerns = [*(() if selection is None else selection.concerns), *concerns]  # a search has warned of its own
-    report = _report(trained, concerns, data.n_rows, time.perf_counter() - clock)
-    return Fitted(replace(model, report=report), trained.results, selection)
+        report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
+        model = replace(model, link="platt", platt=platt, report=report)
+    warn_of(concerns)  # a search has warned of its own
+    return Fitted(model, trained.results, selection)
 
 
 def _time_to_train(settings: Settings, selection: Selection | None) -> float | None:

@@ -52,6 +52,8 @@ def concerns_about(
 
 def warn_of(concerns: Sequence[Concern], stacklevel: int | None = None) -> None:
     """Give the warnings, as raised so many calls above; None: where beeline was called."""
+    if not concerns:
+        return
     level = _calls_inside() if stacklevel is None else stacklevel
     for concern in concerns:
         warnings.warn(concern.sentence, concern.warning, stacklevel=level + 1)

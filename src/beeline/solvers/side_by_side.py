@@ -46,6 +46,9 @@ def solve_side_by_side(
         errors that beeline raises on purpose, which tell of bad input; those of the callback; the failure of every
         problem.
     """
+    if len(objectives) == 1:
+        solver = solvers[0] if time_limit is None else solvers[0].within(time_limit)
+        return [solver.run(objectives[0], starts[0], callback)]
     return _Side(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
 
 
@@ -57,7 +60,7 @@ class _Side:
     """
 
     def __init__(self, callback: Callback | None, time_limit: float | None, forgiving: bool, n_problems: int) -> None:
-        self.callback, self.forgiving = callback, forgiving and n_problems > 1
+        self.callback, self.forgiving = callback, forgiving
         self.deadline = None if time_limit is None else time.perf_counter() + time_limit
         self.waiting, self.n_threads = n_problems, min(num_threads(), n_problems)
         self.lock, self.interrupted, self.stopped = threading.Lock(), threading.Event(), threading.Event()
@@ -68,8 +71,6 @@ class _Side:
         self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[Floats | Start | None]
     ) -> list[Result]:
         """The results, in the order of the objectives."""
-        if len(objectives) == 1:
-            return [self._timed(solvers[0]).run(objectives[0], starts[0], self.callback)]
         problems = zip(solvers, objectives, starts, strict=True)
         if sum(o.data.nnz for o in objectives) <= _FEW_ENTRIES:
             self.n_threads = 1
