@@ -87,7 +87,8 @@ class Reference:
             with np.errstate(over="ignore"):
                 return value / scale, slope / scale
 
-        scaled = theta / unit
+        with np.errstate(over="ignore"):
+            scaled = theta / unit
         start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])
         options = {"maxiter": 60, "maxfun": 100, "ftol": 1e-15, "gtol": 1e-12, "maxcor": 30}
         found = minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x

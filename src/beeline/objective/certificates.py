@@ -96,10 +96,15 @@ def rounding_unit(objective: Objective) -> float:
 
 
 def rounding_of(point: Point) -> float:
-    """How far J at the point may be off by rounding."""
+    """How far J at the point may be off by rounding.
+
+    Rows at a kink have a slope of zero, and that of either side a rounding further on: there they count by their costs.
+    """
     if not math.isfinite(point.value):
         return math.inf
-    return rounding_unit(point.objective) * (_turnover(point, point.slope_size) + 2 * point.value)
+    o = point.objective
+    slopes = point.slope_size + (0.0 if o.loss.smooth else float(o.costs.sum()))
+    return rounding_unit(o) * (_turnover(point, slopes) + 2 * point.value)
 
 
 def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, unit: float) -> tuple[float, float]:
