@@ -86,9 +86,7 @@ class TrainingOptions:
     l1_ratio: Annotated[
         float | None, panel_option("The part of L1 in the elastic net, 0.5 when not given.", "PART")
     ] = None
-    nonnegative: Annotated[
-        bool, panel_option("Let no weight be negative; the bundle method trains such models.", None, "--nonnegative")
-    ] = False
+    nonnegative: Annotated[bool, panel_option("Let no weight be negative.", None, "--nonnegative")] = False
     epsilon: Annotated[
         str | None,
         panel_option(

@@ -33,7 +33,7 @@ class LinearModel(LinearEstimator):
     regularizer : str or Regularizer, default="l2"
         "l2", "l1", "elastic_net" or a regularizer with settings of its own.
     nonnegative : bool, default=False
-        No weight may be negative (scikit-learn says `positive`); intercepts may. The bundle method trains such models.
+        No weight may be negative (scikit-learn says `positive`); intercepts may.
     <C>
     <fit_intercept>
     multi_class : {"auto", "ovr", "softmax", "crammer_singer"}, default="auto"

@@ -46,10 +46,10 @@ def select_C(  # noqa: N802
     sample_weight : array-like, default=None
         A weight a row.
     **options
-        How to search: `folds`, `metric`, `rule`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`, `compare_cold`,
-        `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, `time_limit`, as in `Selecting`. What to
-        train: `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`, `seed`, as in
-        `Settings`.
+        How to search: `folds`, `metric`, `rule`, `stop`, `refine`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`,
+        `compare_cold`, `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, `time_limit`, as in
+        `Selecting`. What to train: `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`,
+        `seed`, as in `Settings`.
 
     Returns
     -------

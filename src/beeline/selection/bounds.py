@@ -1,4 +1,4 @@
-"""Where a path of C begins and ends, and when its weights have settled."""
+"""Where a path of C begins and ends."""
 
 from __future__ import annotations
 
@@ -59,13 +59,12 @@ def lowest_C(objective: Objective) -> float:  # noqa: N802
     its steepest slope where scores are ±s, and one of logarithms by its slopes at the best intercept, since rates of
     1 may be far from all labels. The costs of `objective` have C = 1.
     """
-    largest = max((_largest_norm(o_block) for o_block in objective.data.blocks(1 << 26)), default=0.0)
-    largest += objective.intercept == "regularized"
+    largest = objective.longest_row**2
     reach = objective.loss.natural_width(objective.labels)
     if objective.loss.name in _STEEPEST:
         pull = _STEEPEST[objective.loss.name] * float(objective.costs.sum())
     elif objective.loss.link == "exp" and objective.intercept == "free":
-        pull = sum(float(np.abs(slopes).sum()) for slopes in objective.at().with_best_intercept(1e-6).slopes)
+        pull = objective.at_null().slope_size
     else:
         pull = _pull(objective, 0.0) or max(_pull(objective, reach), _pull(objective, -reach))
     bound = reach / (pull * largest) if pull * largest > 0 else 1.0
@@ -79,10 +78,6 @@ def _pull(objective: Objective, score: float) -> float:
         z = np.full((len(y), objective.n_outputs), score)
         pull += float(np.abs(objective.loss.slopes(z[:, 0].copy() if objective.n_outputs == 1 else z, y, c)).sum())
     return pull
-
-
-def _largest_norm(block: object) -> float:
-    return float(block.squared_norms().max(initial=0.0))  # type: ignore[attr-defined]
 
 
 def null_C(objective: Objective) -> float:  # noqa: N802

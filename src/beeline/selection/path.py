@@ -33,7 +33,7 @@ __all__ = ["select"]
 
 _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
-_WIDEST = 2.0**40  # times the first C, where a path ends at the latest
+_LONGEST = 2.0**40  # times the first C, where a path ends at the latest
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
 
@@ -166,7 +166,7 @@ class _Search:
             highest = max(highest_C(first), 0.0 if epsilon is None else _HIGHEST_FOR_EPSILON)
         else:
             first = s.C_min or min(first_C(o) for o in objectives)
-            highest = _WIDEST * first
+            highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
         return Itinerary(s, first, s.C_max or highest, null, self.metric.greater_is_better)
 

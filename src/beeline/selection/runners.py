@@ -24,7 +24,8 @@ from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, Start, Status
 from beeline.solvers.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
-from beeline.solvers.training import Task, counts_by_difference, outputs_of, solve_side_by_side
+from beeline.solvers.side_by_side import solve_side_by_side
+from beeline.solvers.training import Task, counts_by_difference, outputs_of
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 

@@ -121,7 +121,7 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
 def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:
     """For a hinge and its like: coordinate descent is fast, or hopeless."""
     first, passes = works["dual_cd"], _passes_to_relay(objective)
-    if "interior_point" in works and _is_small(objective):
+    if "interior_point" in works and _suits_interior_point(objective):
         return Relay(first, works["interior_point"], passes)
     if "rounded_newton" not in works:
         return first
@@ -139,7 +139,7 @@ def _for_class_hinges(objective: Objective, works: _Working) -> Solver:
 
 def _for_pieces(objective: Objective, works: _Working) -> Solver:
     """For a piecewise linear loss without a dual solver: by the number of rows and features."""
-    if _is_small(objective):
+    if _suits_interior_point(objective):
         return works["interior_point"]
     if "rounded_newton" in works:
         return works["rounded_newton"]
@@ -148,7 +148,7 @@ def _for_pieces(objective: Objective, works: _Working) -> Solver:
     return works["bundle"]
 
 
-def _is_small(objective: Objective) -> bool:
+def _suits_interior_point(objective: Objective) -> bool:
     """Whether the interior-point method's many passes are cheap."""
     n = objective.data.n_rows
     return n <= _FEW_ROWS and min(objective.size, n) <= _FEW_FEATURES

@@ -44,8 +44,8 @@ __all__ = [
 _NOTHING = 1e-12
 # Objectives that differ by less, relatively, are the same but for rounding.
 _ALIKE = 1e-15
-# Passes and seconds, below which a kernel that takes all iterations at once may have nothing to show for them.
-_A_CALL = 20.0, 1.0
+# Below these, a kernel that takes all iterations at once may have nothing to show for them.
+_FEW_PASSES, _FEW_SECONDS = 20.0, 1.0
 # A gap that rounding alone may leave; who asks for less, and gets this, has got all there is.
 ROUNDING_GAP = 1e-8
 
@@ -322,7 +322,7 @@ class Solver(ABC):
     def _all_steps(self, objective: Objective, start: Floats | Start | None, watched: bool) -> Iterator[Step]:
         """The head start, and from there on the steps."""
         passes = 0.0
-        limited = self.max_passes < _A_CALL[0] or (self.time_limit is not None and self.time_limit < _A_CALL[1])
+        limited = self.max_passes < _FEW_PASSES or (self.time_limit is not None and self.time_limit < _FEW_SECONDS)
         free = start is None and not watched and not limited
         if free and (first := self.head_start(objective, self.max_passes)) is not None:
             yield first

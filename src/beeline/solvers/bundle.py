@@ -58,7 +58,8 @@ class Bundle(Solver):
     of steps is O(1/(λε)) for a gap of ε, whatever the number of rows.
 
     Unlike in the paper, a free intercept is allowed: planes are taken of R minimised over the intercept, where that
-    follows from the scores; for several outputs of a loss with kinks, the intercepts are part of the model.
+    follows from the scores; for several outputs with kinks, with these rounded off; where a loss has no rounded form,
+    the intercepts are part of the model.
 
     Cost of a step: one pass for the scores of a direction, one for the slope of a plane, and planes × features steps.
     Memory: planes × features numbers, and a few vectors of rows. A result's `facts` have the number of planes, their

@@ -43,8 +43,8 @@ class L1CD(Solver):
     set, and the gap.
 
     The gap is certified: scaling the slopes of the losses until no feature's gradient exceeds strength·l1 makes them
-    feasible for the dual problem, whose value is a lower bound of min J. Where l2 > 0 every scale is feasible and the
-    better of two is taken. A free intercept is optimal at every point, so that the slopes sum to zero.
+    feasible for the dual problem, whose value is a lower bound of min J. Where l2 > 0 they are feasible as they are.
+    What a free intercept leaves of their sum is given up (`objective.certificates`).
 
     Unlike in newGLMNET the model's free intercept is always optimal; the model is walked over by its Gram matrix when
     that is cheaper than by its columns, and the matrix is kept while the steps with it win much; and every few sweeps

@@ -135,7 +135,7 @@ class LockstepNewton:
         self.points = [o.at_null() for o in objectives]
         everyone = list(range(len(objectives)))
         self.lockstep.fill_gradients(self.points, everyone)
-        self.without = [p.gradient_norm for p in self.points]
+        self.null_norms = [p.gradient_norm for p in self.points]
         self.ending = ending or ByPromise()
         self.ending.begin(self.points)
         self.hessians = hessians_for(self.lockstep.first, kinds)
@@ -145,6 +145,7 @@ class LockstepNewton:
         self.last: list[Point] | None = None
         self.deadline: float | None = None
         self.late = False
+        self.stuck: list[int] = []
 
     @property
     def passes(self) -> float:
@@ -159,7 +160,7 @@ class LockstepNewton:
             self.before_last, self.last = self.last, here
             for point in here:
                 point.forget()  # only its scores are needed again
-        return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.without, strict=True)]
+        return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.null_norms, strict=True)]
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         """Put every problem to a point; two passes."""

@@ -34,7 +34,6 @@ __all__ = [
     "check_own_loss",
     "counts_by_difference",
     "outputs_of",
-    "solve_side_by_side",
     "train",
 ]
 
