@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the number of the first problem")
     parser.add_argument("--problems", type=int, default=10**9, help="how many problems at most")
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long at most")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a problem counts as hanging")
+    parser.add_argument("--limit", type=float, default=180.0, help="seconds after which a problem counts as hanging")
     parser.add_argument("--jobs", type=int, default=mp.cpu_count(), help="processes")
     parser.add_argument("--seed", type=int, help="one problem alone")
     parser.add_argument("--slow", action="store_true", help="list the slowest problems too")
