@@ -277,7 +277,7 @@ class TestFailures:
 
     def test_a_failure_of_all_still_raises(self):
         objectives = [_objective(X[:, :k]) for k in (1, 2)]
-        solver = choose_solver(objectives[0])
+        solver = choose_solver(objectives[0], "newton")
 
         class Broken(type(solver)):
             def head_start(self, objective, max_passes):

@@ -7,7 +7,7 @@ import math
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import Loss
 from beeline.selection.itinerary import is_noticeable
-from beeline.selection.result import End, Selection
+from beeline.selection.result import End, PathPoint, Selection
 from beeline.selection.selecting import Selecting
 from beeline.solvers.concerns import Concern
 
@@ -15,9 +15,9 @@ __all__ = ["concerns_about_search"]
 
 
 def concerns_about_search(
-    found: Selection, selecting: Selecting, loss: Loss, failure: Exception | None
+    found: Selection, selecting: Selecting, null: PathPoint, loss: Loss, failure: Exception | None
 ) -> list[Concern]:
-    """What a user must know, with what to do."""
+    """What a user must know, with what to do; `null` is the model without weights."""
     concerns = []
     if failure is not None:
         concerns.append(
@@ -36,32 +36,43 @@ def concerns_about_search(
                 ConvergenceWarning,
             )
         )
-    if not math.isnan(found.null_score) and not _is_worth_it(found):
+    if not _is_worth_it(found, null):
         concerns.append(
             Concern(
-                f"at no C was the {found.metric} on held-out rows ({found.best_score:.5g} at best) better than that "
-                f"of the intercept alone ({found.null_score:.5g}); {_advice(loss)}",
+                f"at no C was the {found.metric} on held-out rows ({found.best_score:.5g} at best) noticeably better "
+                f"than that of the intercept alone ({found.null_score:.5g}); {_advice(found, null, loss)}",
                 ModelWarning,
             )
         )
     elif found.end in (End.LIMIT, End.TIME) and found.best is max(found.curve, key=lambda point: point.C):
-        limit = "C_max" if found.end is End.LIMIT else "time_limit"
+        advice = "raise time_limit" if found.end is End.TIME else "scale the features"
         if found.end is End.TIME or selecting.C_max is None:
             concerns.append(
                 Concern(
-                    f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; raise "
-                    f"{limit}",
+                    f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; {advice}",
                     ConvergenceWarning,
                 )
             )
     return concerns
 
 
-def _advice(loss: Loss) -> str:
+def _advice(found: Selection, null: PathPoint, loss: Loss) -> str:
+    if found.end is End.TIME:
+        return "raise time_limit"
     if "perceptron" in loss.name:
         return f"zero weights are an optimum of {loss.name!r}: take another loss, such as 'hinge'"
+    if loss.name == "novelty":
+        return "take fit_intercept='regularized', or features that lie on one side of zero"
+    if null.loss == 0:
+        return "which makes no mistakes: all labels are the same"
+    if loss.classifies:
+        return "take class_weight='balanced' or another metric where classes are unbalanced, or scale the features"
     return "scale the features, or take another loss or metric"
 
 
-def _is_worth_it(found: Selection) -> bool:
-    return is_noticeable(found.best_score, found.null_score, found.greater_is_better)
+def _is_worth_it(found: Selection, null: PathPoint) -> bool:
+    """Whether the score or the loss is better than without a model; who has no score without one is believed."""
+    if math.isnan(null.score):
+        return True
+    by_score = is_noticeable(found.best_score, null.score, found.greater_is_better)
+    return by_score or any(is_noticeable(point.loss, null.loss, False) for point in found.curve)

@@ -16,6 +16,7 @@ _FAR = 8.0  # times a C, over which a path that goes nowhere is followed
 _NOTICEABLE = 1e-3  # of what was gained over no model, or of ten times what is left to gain
 _CLEARLY = 1e-2  # of the loss
 _OVERFITTED = 0.25  # of the loss on held-out rows, below which that of training rows says nothing any more
+_MOSTLY_LEARNED = 0.1  # of the training loss without a model, that is left
 _MOST_DOWN = 12  # values of C below the first
 
 
@@ -36,6 +37,8 @@ class Itinerary:
         The scores without a model.
     greater_is_better
         In which direction scores are better.
+    luck
+        What of `PathPoint.untold` means nothing.
     """
 
     selecting: Selecting
@@ -43,6 +46,7 @@ class Itinerary:
     highest: float
     null: PathPoint
     greater_is_better: bool
+    luck: float = math.inf
 
     def next(self, done: Sequence[PathPoint]) -> float | End:
         """The C that comes after these, in the order in which they were tried; or why there is none."""
@@ -68,13 +72,20 @@ class Itinerary:
     def _end(self, up: Sequence[PathPoint]) -> End | None:
         """Why the way up ends here; None where it goes on."""
         s = self.selecting
-        if s.warm and not s.all_the_way:
+        if s.warm and not s.all_the_way and not self._has_more_to_tell(up[-1]):
             if weights_have_settled(up):
                 return End.SETTLED
             patience = max(2, round(math.log(_FAR) / math.log(s.delta)))
             if s.stop == "auto" and (end := scores_have_settled(up, self.null, self.greater_is_better, patience)):
                 return end
         return End.LIMIT if up[-1].C * s.delta > self.highest * (1 + 1e-9) else None
+
+    def _has_more_to_tell(self, point: PathPoint) -> bool:
+        """Whether a feature is kept from telling what it could, while most of the loss is there yet.
+
+        As where one feature is a thousand times larger than others: C must grow by a million until these are heard.
+        """
+        return point.untold > self.luck and point.training_loss > _MOSTLY_LEARNED * self.null.training_loss
 
     def _goes_down(self, on_grid: Sequence[PathPoint]) -> bool:
         s = self.selecting

@@ -16,6 +16,7 @@ from beeline._types import AnyArray, Floats
 from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
 from beeline.losses import get_loss
+from beeline.objective.untold import by_chance
 from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
 from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
 from beeline.selection.concerns import concerns_about_search
@@ -33,7 +34,7 @@ __all__ = ["select"]
 
 _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
-_LONGEST = 2.0**40  # times the first C, where a path ends at the latest
+_LONGEST = 2.0**60  # times the first C, where a path ends at the latest
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
 
@@ -168,7 +169,8 @@ class _Search:
             first = s.C_min or min(first_C(o) for o in objectives)
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
-        return Itinerary(s, first, s.C_max or highest, null, self.metric.greater_is_better)
+        luck = max(by_chance(o) for o in objectives)
+        return Itinerary(s, first, s.C_max or highest, null, self.metric.greater_is_better, luck)
 
     def _is_late(self) -> bool:
         return bool(self.curve) and self.deadline is not None and time.perf_counter() >= self.deadline
@@ -215,8 +217,9 @@ class _Search:
         scores = tuple(self.metric.measure(rows) for rows in held)
         weights = tuple(float(len(rows.labels) if rows.weights is None else rows.weights.sum()) for rows in held)
         loss = float(np.average([METRICS["loss"].measure(rows) for rows in held], weights=weights))
-        seconds = time.perf_counter() - clock
-        return PathPoint(C, scores, weights, seconds, 0.0, math.nan, epsilon, False, 0, loss, runner.training_loss)
+        more = 0.0 if self.selecting.stop == "paper" else runner.untold
+        told = loss, runner.training_loss, more
+        return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *told)
 
     def _held_out(self, runner: Runner, k: int) -> HeldOut:
         labels, weights = self.held_out[k]
@@ -255,9 +258,8 @@ class _Search:
             )
         null = next(point for point in self.nulls if point.epsilon == found.best.epsilon)
         found = replace(found, null_score=null.score, stop=self.selecting.stop)
-        return replace(
-            found, concerns=tuple(concerns_about_search(found, self.selecting, self.task.loss, self.failure))
-        )
+        concerns = concerns_about_search(found, self.selecting, null, self.task.loss, self.failure)
+        return replace(found, concerns=tuple(concerns))
 
 
 def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.data.memory import available_memory
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
+from beeline.objective.untold import feature_spreads, untold
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
@@ -121,6 +123,16 @@ class Runner(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Put every problem to its model without weights."""
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """The spread of every feature, over all rows."""
+        return feature_spreads(self.flat[0])
+
+    @property
+    def untold(self) -> float:
+        """The largest part of its slopes that one feature explains to any problem."""
+        return max(untold(point, self.spreads) for point in self.points)
 
     @property
     def training_loss(self) -> float:

@@ -43,7 +43,7 @@ class Selecting:
         tried. `paper`: as the warm-start paper has it, from C_min (W4) on until the weights have settled (24).
     C_min, C_max, delta
         The path C_min, Δ·C_min, … up to C_max. None: as `stop` says, up to 2¹⁰ or to 2²⁰·C_min where that is more with
-        `paper`, and up to 2⁴⁰ times the first C with `auto`.
+        `paper`, and up to 2⁶⁰ times the first C with `auto`.
     tol
         How exactly folds are solved: to this part of J with `auto` (None: 10⁻⁴), by (28) with `paper` (None: 10⁻²),
         whose (24) has the same ε: the path ends when the weights have settled to it three times in a row.

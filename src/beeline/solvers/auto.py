@@ -109,13 +109,18 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
         if "interior_point" in works:
             return _for_pieces(objective, works)
         first = next(iter(works), None)
-        return None if first is None else works[first]
+        return _with_second(first, works) if first is not None else None
     if objective.loss.has_curvature and "newton" in works:
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
-        return works["dual_cd"] if by_rows else works["newton"]
+        return works["dual_cd"] if by_rows else _with_second("newton", works)
     if objective.size > MOST_FEATURES:
         return works["dual_cd"]
     return _by_rows_at_first(objective, works)
+
+
+def _with_second(first: str, works: _Working) -> Solver:
+    """The solver; behind Newton's method one that needs no curvature, for where losses have become straight."""
+    return Relay(works[first], works["lbfgs"]) if first == "newton" and "lbfgs" in works else works[first]
 
 
 def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:

@@ -11,7 +11,7 @@ from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import LOSSES, Loss
 from beeline.solvers.base import Result, Solver, Status
 
-__all__ = ["Concern", "concerns_about", "warn_of"]
+__all__ = ["Concern", "concerns_about", "gained", "warn_of"]
 
 _WORTHLESS = 1e-6  # of J without a model, that a model must at least win
 _MOST_NAMES = 3
@@ -25,7 +25,12 @@ class Concern(NamedTuple):
 
 
 def concerns_about(
-    solver: Solver, results: Sequence[Result], loss: Loss, names: Sequence[object] | None = None
+    solver: Solver,
+    results: Sequence[Result],
+    loss: Loss,
+    names: Sequence[object] | None = None,
+    *,
+    hardly: bool = False,
 ) -> list[Concern]:
     """What is to be said about the results of all problems of a task; of several alike, the worst.
 
@@ -35,6 +40,8 @@ def concerns_about(
         Who solved them, what was found, and the loss of the task.
     names
         The classes that the problems are about; None where they are not about classes.
+    hardly
+        Whether next to nothing was learned, though the features have more to tell.
     """
     found = _failures(results, names)
     by_distance = sorted(results, key=lambda result: -result.gap)
@@ -47,6 +54,14 @@ def concerns_about(
         found.append(Concern(sentence + among, ConvergenceWarning))
     if all(_is_worthless(result) for result in results):
         found.append(Concern(_words_for_worthless(loss, bool(missed)), ModelWarning))
+    elif hardly:
+        found.append(
+            Concern(
+                "the model is hardly better than its intercept alone, though the features have more to tell; raise C "
+                "(lower alpha), or let 'auto' choose it",
+                ModelWarning,
+            )
+        )
     return found
 
 
@@ -93,12 +108,15 @@ def _named(kind: str, which: list[str]) -> str:
     return f"{'each of the ' if len(which) > 1 else ''}{kinds} {', '.join(which[:_MOST_NAMES])}{more}"
 
 
+def gained(result: Result) -> float:
+    """What part of J without a model a model has won; 1 where there was nothing to win, or somebody ended it."""
+    if result.status in (Status.INTERRUPTED, Status.CALLBACK) or not result.null > 0:
+        return 1.0
+    return (result.null - result.objective) / result.null
+
+
 def _is_worthless(result: Result) -> bool:
-    if result.status in (Status.INTERRUPTED, Status.CALLBACK):  # by somebody who knows
-        return False
-    if result.status is Status.FAILED:
-        return True
-    return result.null > 0 and result.null - result.objective <= _WORTHLESS * result.null
+    return result.status is Status.FAILED or gained(result) <= _WORTHLESS
 
 
 def _words_for_worthless(loss: Loss, missed: bool) -> str:

@@ -265,7 +265,10 @@ def conjugate_gradients(
     while steps < most and rho > stop:
         q = point.hessian_product(p)
         steps += 1
-        rho, previous = preconditioner.step(rho / dot(p, q), p, q, s, r), rho
+        curvature = dot(p, q)
+        if not curvature > 0:  # J is straight along p, as an intercept's is where all losses are
+            return (s if steps > 1 else p), steps
+        rho, previous = preconditioner.step(rho / curvature, p, q, s, r), rho
         preconditioner.turn(rho / previous, r, p)
     return s, steps
 

@@ -21,10 +21,11 @@ from beeline.exceptions import LabelError, ParameterError
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.objective import Intercept, Objective
+from beeline.objective.untold import by_chance, feature_spreads, untold
 from beeline.regularizers import Regularizer
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Callback, Result
-from beeline.solvers.concerns import Concern, concerns_about
+from beeline.solvers.base import Callback, Result, Status
+from beeline.solvers.concerns import Concern, concerns_about, gained
 from beeline.solvers.side_by_side import solve_side_by_side
 
 __all__ = [
@@ -39,6 +40,9 @@ __all__ = [
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
 _MULTICLASS = get_args(Multiclass)
+
+# A model that has won less of J than the first, while one feature explains more of the slopes than the second.
+_LITTLE, _MUCH = 0.02, 0.1
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -248,9 +252,18 @@ def train(  # noqa: PLR0913
     results = solve_side_by_side(
         [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
     )
-    concerns = concerns_about(chosen, results, task.loss, names)
+    concerns = concerns_about(chosen, results, task.loss, names, hardly=_hardly_learned(objectives, results))
     outputs = outputs_of(objectives, [result.theta for result in results])
     return Trained(*outputs, results, tuple(concerns))
+
+
+def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
+    """Whether no problem has gained anything to speak of, and one feature alone could tell much of what is left."""
+    if any(result.status is not Status.CONVERGED or gained(result) > _LITTLE for result in results):
+        return False
+    o, result = objectives[0], results[0]
+    told = untold(o.at(result.theta), feature_spreads(o))
+    return told > max(_MUCH, by_chance(o))
 
 
 def check_own_loss(objective: Objective) -> None:

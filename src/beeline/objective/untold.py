@@ -1,0 +1,52 @@
+"""What a point leaves to be learned, whatever the scales of features and labels are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.engines import Shard
+from beeline.objective.objective import Objective
+from beeline.objective.points import Point
+
+__all__ = ["by_chance", "feature_spreads", "untold"]
+
+_SHARE, _LUCK = 0.01, 4.0
+_CONSTANT = 1e-12  # of a feature's mean square, below which its spread is rounding
+
+
+def feature_spreads(objective: Objective) -> Floats:
+    """√Σ_i (x_ij − x̄_j)² of every feature, without the mean where there is no free intercept; two passes."""
+    o = objective
+    squares, sums = o.engine.sum(_moments, o.shards)
+    centred = squares - np.square(sums) / max(1, o.data.n_rows) if o.intercept == "free" else squares
+    return np.sqrt(np.where(centred > _CONSTANT * squares, centred, 0.0))
+
+
+def _moments(shard: Shard) -> tuple[Floats, Floats]:
+    ones = np.ones(shard.block.n_rows)
+    return shard.block.gram_diagonal(ones), shard.block.transposed(ones)
+
+
+def untold(point: Point, spreads: Floats) -> float:
+    """The largest part of the losses' slopes that a single feature explains: a squared correlation, from 0 to 1.
+
+    At an optimum Σ u_i x_ij = −λw_j. Where that is far from zero for the spread of a feature, Ω keeps the weight from
+    what the rows say, and a larger C would tell more. A gradient alone is that of the largest features.
+    """
+    o = point.objective
+    pulls = -point.loss_gradient[: o.data.n_features * o.n_outputs].reshape(-1, o.n_outputs)
+    pulls = np.maximum(pulls, 0.0) if o.regularizer.nonnegative else pulls
+    sizes = np.sqrt(sum(np.square(u).reshape(len(u), -1).sum(axis=0) for u in point.slopes))
+    products = spreads[:, None] * sizes
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        correlations = np.where(products > 0, np.abs(pulls) / products, 0.0)
+    return min(1.0, float(np.square(correlations).max(initial=0.0)))
+
+
+def by_chance(objective: Objective) -> float:
+    """What of that may be luck: of many features, one always explains a little of so many rows."""
+    o = objective
+    return _SHARE + _LUCK * math.log(o.data.n_features * o.n_outputs + 1) / max(1, o.data.n_rows)
