@@ -114,19 +114,23 @@ def scores_have_settled(
     """Whether the last values of C have improved neither the score nor the held-out loss noticeably.
 
     The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
-    a metric may improve where the loss has begun to rise. Where nothing has become worse either, and the training rows
+    a metric may improve where the loss has begun to rise; only where the metric has become worse for good, the loss is
+    not asked. Where nothing has become worse either, and the training rows
     still have something to tell, the path is followed twice as far; and four times as far where no model was better
     than none, as when features without a meaning are larger than those with one.
     """
     errors, losses = [_error(point.score, greater_is_better) for point in path], [point.loss for point in path]
     without = _error(null.score, greater_is_better)
+    best = min(range(len(path)), key=errors.__getitem__)
+    noticed = _NOTICEABLE * _scale(errors[best], without)
+    if len(path) - 1 - best >= patience and all(error > errors[best] + noticed for error in errors[-patience:]):
+        return End.WORSE  # whatever the loss does
     improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss))
     waited = len(path) - 1 - improved
     if path[-1].training_loss < _OVERFITTED * path[-1].loss:  # and more so with every further C
         patience = max(2, patience - 1)
     if waited < patience:
         return None
-    best = min(range(len(path)), key=errors.__getitem__)
     if errors[-1] - min(errors[best], without) > path[best].standard_error:
         return End.WORSE
     if improved < 0:
