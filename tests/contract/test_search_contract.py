@@ -102,3 +102,37 @@ def test_a_model_no_better_than_none_is_said(loss):
 
 
 FOLDS_OF_90 = [(np.flatnonzero(np.arange(90) % 3 != k), np.flatnonzero(np.arange(90) % 3 == k)) for k in range(3)]
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e5])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "huber", "absolute"])
+def test_a_column_in_larger_units_hides_nothing(loss, factor):
+    """Its weight is learned at a C that is factor² smaller; the path goes on until the others are heard."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(600, 3)), factor * rng.lognormal(size=600)])
+    z = rows[:, :3].sum(axis=1) + 0.5 * np.log(rows[:, 3] / factor)
+    y = z if loss in NUMBERS else z + 0.3 * rng.logistic(size=600) > 0
+    model = LinearModel(loss, C="auto").fit(rows[:400], y[:400])
+    assert model.score(rows[400:], y[400:]) > 0.85
+
+
+def test_outliers_among_held_out_rows_are_no_reason_to_doubt():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 5))
+    y = 3 * rows[:, 0] - rows[:, 1] + 0.1 * rng.normal(size=300)
+    y[:9] += 1e5
+    model = LinearModel("huber", C="auto", scoring="mae").fit(rows, y)
+    assert model.score(rows[9:], y[9:]) > 0.99
+    assert model.report_.concerns == ()
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e5, 1e6, 1e7])
+@pytest.mark.parametrize("loss", ["huber", "log_cosh", "soft_epsilon_insensitive"])
+def test_targets_far_beyond_the_curve_of_a_loss(loss, scale):
+    """Where all losses are straight, no curvature says where to go."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 5))
+    y = scale * (rows[:, 0] + 0.1 * rng.normal(size=300))
+    model = LinearModel(loss, C="auto").fit(rows, y)
+    assert model.score(rows, y) > 0.97
+    assert model.report_.concerns == ()

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from beeline import LinearModel, LinearSVC, LogisticRegression, Model, PoissonRegressor, select_C
+from beeline import HuberRegressor, LinearModel, LinearSVC, LogisticRegression, Model, PoissonRegressor, select_C
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, DataError, ModelError, ModelWarning, ParameterError
 from beeline.losses import ScalarLoss
@@ -48,6 +48,14 @@ class TestReports:
         assert "no better than its intercept alone" in str(warning.message)
         assert "raise C" in str(warning.message)
         assert model.report_.concerns == (str(warning.message),)
+
+    def test_a_model_that_is_hardly_better_than_none(self):
+        """Targets of a million, weights that Ω keeps small: there is more to tell than alpha lets the features say."""
+        y = 1e6 * X[:, 0]
+        _, warning = fitted(HuberRegressor(), y, warning=ModelWarning)
+        assert "hardly better than its intercept alone, though the features have more to tell" in str(warning.message)
+        assert HuberRegressor(alpha="auto").fit(X, y).report_.concerns == ()
+        assert LinearModel("squared").fit(X, np.random.default_rng(1).normal(size=len(X))).report_.concerns == ()
 
     def test_nothing_to_say(self):
         assert LogisticRegression().fit(X, TWO).report_.concerns == ()
