@@ -196,3 +196,25 @@ def test_problems_over_different_rows_are_refused():
     one, other = problems(from_arrays(X), y, n=1), problems(from_arrays(X), y, n=1)
     with pytest.raises(ParameterError, match="share their rows"):
         Lockstep([*one, *other])
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("length", [1.0, 1e3])
+def test_a_row_that_outweighs_all_others_misleads_nobody(weight, length):
+    """It is in the Hessian that the folds share, and in the loss of all folds but one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    y = X @ rng.normal(size=8) / 3 + 0.5 * rng.normal(size=200)
+    X[7] *= length
+    costs = np.ones(200)
+    costs[7] = weight
+    data = from_arrays(X)
+    train = [np.arange(200) % 5 != k for k in range(5)]
+    every = [Objective(data, y, np.where(rows, costs, 0.0), get_loss("squared"), L2()) for rows in train]
+    newton = LockstepNewton(every, [0] * 5)
+    for strength in 2.0 ** np.arange(10, -6, -1):
+        newton.set_strength(strength)
+        newton.solve()
+        for o, point in zip(every, newton.points, strict=True):
+            best = Newton(tol=1e-10).run(o.with_strength(strength)).objective
+            assert point.value <= 1.02 * best

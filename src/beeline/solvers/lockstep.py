@@ -269,8 +269,10 @@ class LockstepNewton:
             if np.all(rho <= accuracy**2 * first):
                 break
             combine_columns(one, z, np.divide(rho, previous, out=np.zeros_like(rho), where=previous > 0), p)
-        for k, point, promised, square in zip(which, points, _dots(against, s).tolist(), first.tolist(), strict=True):
-            self.off_by[k] = promised / square if promised > 0 and square > 0 else 1.0
+        found = (rho <= accuracy**2 * first) & (first > 0)  # a direction that was cut short says nothing about M
+        parts = np.divide(_dots(against, s), first, out=np.ones_like(first), where=found)
+        for k, point, part in zip(which, points, parts.tolist(), strict=True):
+            self.off_by[k] = part if part > 0 else 1.0
             self.curvature[k] = _total(point.curvatures)
         return s
 

@@ -34,6 +34,7 @@ class SharedFactors:
         self.stale: set[int] = set(kinds)
         self.fresh: set[int] = set()
         self.curvatures: dict[int, float] = {}
+        self.diagonals: dict[int, Floats] = {}
         self.steps = self.took = 0
 
     def curvature(self, k: int) -> float:
@@ -49,6 +50,8 @@ class SharedFactors:
             if kind in self.stale:
                 self.grams[kind] = _mean_gram(members)
                 self.curvatures[kind] = _mean_total(members)
+                for k in [k for k in self.diagonals if self.kinds[k] == kind]:
+                    del self.diagonals[k]
                 self.fresh.add(kind)
                 self.stale.discard(kind)
                 self.factors.pop(kind, None)
@@ -73,7 +76,22 @@ class SharedFactors:
             self.factors[kind] = strength, _factor(self.grams[kind], point.objective)
         step = point.gradient.copy()[None]
         solve_factored(self.factors[kind][1][None], step)
-        return dot(point.gradient, step[0])
+        return dot(point.gradient, step[0]) * self._too_large(point, k)
+
+    def _too_large(self, point: Point, k: int) -> float:
+        """By how much the shared Hessian exceeds that of problem k, where its gradient is; by their diagonals.
+
+        A row that outweighs all others is in the Hessian of all folds, and in the loss of all but one.
+        """
+        if k not in self.diagonals:
+            self.diagonals[k] = _mean_diagonal([point])
+        o = point.objective
+        modulus = np.zeros(o.size)
+        modulus[: o.n_regularized] = o.strength * o.regularizer.l2
+        square, least = np.square(point.gradient), 1e-300
+        own = np.sum(square / (self.diagonals[k] + modulus + least))
+        shared = np.sum(square / (np.diagonal(self.grams[self.kinds[k]]) + modulus + least))
+        return max(1.0, float(own / shared)) if shared > 0 else 1.0
 
     def judge(self, left: dict[int, float]) -> bool:
         """Look at what the step left of each gradient (∞: there was none); whether the next directions are better."""
