@@ -136,3 +136,19 @@ def test_targets_far_beyond_the_curve_of_a_loss(loss, scale):
     model = LinearModel(loss, C="auto").fit(rows, y)
     assert model.score(rows, y) > 0.97
     assert model.report_.concerns == ()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_long_row_does_not_make_scores_of_its_own(seed):
+    """It is in the Hessian that all folds share, and held out by one: whose score must be that of its own model."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(200, 8))
+    y = rows @ rng.normal(size=8) / 3 + 0.5 * rng.normal(size=200)
+    rows[7] *= 1e3
+    folds = [(np.flatnonzero(np.arange(200) % 5 != k), np.flatnonzero(np.arange(200) % 5 == k)) for k in range(5)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        found = select_C(rows, "squared", y, folds=folds)
+        exact = LinearModel("squared", C=found.best_C, tol=1e-10)
+        errors = [y[test] - exact.fit(rows[train], y[train]).predict(rows[test]) for train, test in folds]
+    assert np.mean([np.sqrt(np.mean(e**2)) for e in errors]) < 1.3 * found.best_score

@@ -104,6 +104,7 @@ def fit(
         callback=callback,
         start=begin,
         names=None if classes is None else classes.names.tolist(),
+        searched=selection is not None,
     )
     of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
     model = Model(

@@ -14,6 +14,7 @@ __all__ = ["Itinerary", "is_noticeable", "scores_have_settled", "weights_have_se
 _SETTLED = 3  # (24): t = −2, −1, 0
 _FAR = 8.0  # times a C, over which a path that goes nowhere is followed
 _NOTICEABLE = 1e-3  # of what was gained over no model, or of ten times what is left to gain
+_WORTH_IT = 3e-4  # of the error without a model, that one must at least win; outliers are most of it
 _CLEARLY = 1e-2  # of the loss
 _OVERFITTED = 0.25  # of the loss on held-out rows, below which that of training rows says nothing any more
 _MOSTLY_LEARNED = 0.1  # of the training loss without a model, that is left
@@ -144,7 +145,7 @@ def scores_have_settled(
 def is_noticeable(score: float, without: float, greater_is_better: bool) -> bool:
     """Whether a score is noticeably better than without a model; true where that has none."""
     before, after = _error(without, greater_is_better), _error(score, greater_is_better)
-    return math.isinf(before) or before - after > _NOTICEABLE * abs(before)
+    return math.isinf(before) or before - after > _WORTH_IT * abs(before)
 
 
 def _error(score: float, greater_is_better: bool) -> float:

@@ -24,13 +24,14 @@ from beeline.objective.untold import feature_spreads, untold
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Solver, Start, Status
+from beeline.solvers.base import Solver, Start, Status, relative_gap
 from beeline.solvers.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
 from beeline.solvers.side_by_side import solve_side_by_side
 from beeline.solvers.training import Task, counts_by_difference, outputs_of
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
+_DOUBTFUL = 0.2  # of J, that a bound leaves open
 _BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
 
 
@@ -190,21 +191,33 @@ class _InLockstep(Runner):
         verdict = (max(ratios), not self.newton.unsolved) if self.begun else (np.nan, False)
         self.begun = True
         self.newton.deadline = self.deadline
-        self.unsolved += self.newton.solve(self.stopping.max_passes)
+        ended = self.newton.solve(self.stopping.max_passes)
+        self.unsolved += ended
         self.late = self.newton.late
         self.passes += self.newton.passes - before
+        if ended:
+            return verdict
         if self.affine is None:
-            self._help(self.newton.stuck)
+            self._help(sorted({*self.newton.stuck, *self._doubtful()}))
         else:
             self.unsolved += len(self.newton.stuck)  # no other solver sees the features as the problem does
         return verdict
+
+    def _doubtful(self) -> list[int]:
+        """The problems that no bound confirms: what they promised by a Hessian that others share may be false.
+
+        A bound is weaker than a promise, and that of several free intercepts needs the best ones.
+        """
+        if self.flat[0].n_outputs > 1:
+            return []
+        return [k for k, p in enumerate(self.newton.points) if relative_gap(p.value, p.bound, 0.0) > _DOUBTFUL]
 
     def _help(self, stuck: Sequence[int]) -> None:
         """Let a solver of its own go on with each problem that could not be solved with the others."""
         for k in stuck:
             point = self.newton.points[k]
             settings = {"tol": self.stopping.gap, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
-            solver = choose_solver(point.objective, "newton", **settings)  # type: ignore[arg-type]
+            solver = choose_solver(point.objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
             result = solver.run(point.objective, point.theta)
             self.passes += result.passes + 2
             self.unsolved += solver.concern(result) is not None

@@ -226,6 +226,7 @@ def train(  # noqa: PLR0913
     callback: Callback | None = None,
     start: Trained | None = None,
     names: Sequence[object] | None = None,
+    searched: bool = False,
 ) -> Trained:
     """Learn the task, without a warning.
 
@@ -244,6 +245,8 @@ def train(  # noqa: PLR0913
         An earlier result for the same outputs, to begin from.
     names
         The classes by their names, for concerns.
+    searched
+        Whether C was found by a search, which knows better whether another one would tell more.
     """
     objectives = task.objectives()
     check_own_loss(objectives[0])
@@ -252,7 +255,8 @@ def train(  # noqa: PLR0913
     results = solve_side_by_side(
         [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
     )
-    concerns = concerns_about(chosen, results, task.loss, names, hardly=_hardly_learned(objectives, results))
+    hardly = not searched and _hardly_learned(objectives, results)
+    concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly)
     outputs = outputs_of(objectives, [result.theta for result in results])
     return Trained(*outputs, results, tuple(concerns))
 
