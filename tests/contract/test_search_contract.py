@@ -152,3 +152,13 @@ def test_one_long_row_does_not_make_scores_of_its_own(seed):
         exact = LinearModel("squared", C=found.best_C, tol=1e-10)
         errors = [y[test] - exact.fit(rows[train], y[train]).predict(rows[test]) for train, test in folds]
     assert np.mean([np.sqrt(np.mean(e**2)) for e in errors]) < 1.3 * found.best_score
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_weights_have_not_settled_while_their_gradient_is_large(loss):
+    """A row 10,000 times as long makes J nearly all loss at first: no step promises much, and all is to be learned."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(200, 8))
+    y = rows @ rng.normal(size=8) / 3 + 0.5 * rng.normal(size=200) > 0
+    rows[7] *= 1e4
+    assert LinearModel(loss, C="auto", scoring="accuracy").fit(rows, y).score(rows, y) > 0.8

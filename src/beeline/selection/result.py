@@ -54,7 +54,8 @@ class PathPoint:
         The left side of (24) over ‖∇f(0; C)‖, or the relative change of w for the hinge: of all folds the largest.
         NaN for the first C of a path.
     settled
-        Whether (24) holds here for every fold and class, each by its own ε, and no further step seemed worth it.
+        Whether no step seemed worth it for any fold and class: by (24) with the paper's rule, each by its own ε, else
+        by what a step promises, with a stop ratio of a tenth at most.
     unsolved
         How many trainings ended before their tolerance.
     training_loss

@@ -31,6 +31,7 @@ from beeline.solvers.training import Task, counts_by_difference, outputs_of
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
+_LEVEL = 0.1  # of the gradient without a model, that weights which have settled may leave
 _DOUBTFUL = 0.2  # of J, that a bound leaves open
 _BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
 
@@ -188,7 +189,8 @@ class _InLockstep(Runner):
     def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
         ratios = self.newton.set_strength(self.strength / C)
-        verdict = (max(ratios), not self.newton.unsolved) if self.begun else (np.nan, False)
+        settled = not self.newton.unsolved and (self.stopping.by_gradient or max(ratios) <= _LEVEL)
+        verdict = (max(ratios), settled) if self.begun else (np.nan, False)
         self.begun = True
         self.newton.deadline = self.deadline
         ended = self.newton.solve(self.stopping.max_passes)
