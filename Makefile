@@ -112,9 +112,10 @@ build/fuzz/libsvm: $(wildcard fuzz/*.cpp) $(KERNELS)
 
 # Problems have numbers, from FUZZ_FIRST on; a fault is told with the number that makes its problem again, by
 # `PYTHONPATH=. .venv/bin/python -m fuzz.solvers --seed N`.
+FUZZ_PROBLEMS ?= 1000
 FUZZ_FIRST ?= 0
 fuzz-solvers: $(VENV)/install.stamp
-	PYTHONPATH=. $(BIN)/python -m fuzz.solvers --seconds $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(JOBS)
+	PYTHONPATH=. $(BIN)/python -m fuzz.solvers --seconds $(FUZZ_SECONDS) --problems $(FUZZ_PROBLEMS) --first $(FUZZ_FIRST) --jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) $(ASAN) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis
