@@ -375,7 +375,7 @@ class _Linearised:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a move that is no number is not made
             p = targets.p / at.up - at.p - at.p / at.up * up
             q = np.where(at.may_fall, targets.q / at.down - at.q - at.q / at.down * down, 0.0)
-        return p - q, (p, q, up, down)
+            return p - q, (p, q, up, down)
 
     def _with_weights(self, move: _Move, tau: Floats, parts: _Parts) -> _Move:
         at = self.at

@@ -14,7 +14,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.kernels import combine_columns, dot, dot_columns
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.lockstep_hessians import hessians_for
+from beeline.solvers.lockstep_hessians import hessians_for, total
 from beeline.solvers.lockstep_products import Affine, Lockstep, columns_of
 from beeline.solvers.newton import search
 
@@ -222,7 +222,7 @@ class LockstepNewton:
         square = self.hessians.square(point, k)
         if square is None:
             return np.inf
-        faded = max(self.curvature[k], self.hessians.curvature(k)) / max(_total(point.curvatures), 1e-300)
+        faded = max(self.curvature[k], self.hessians.curvature(k)) / max(total(point.curvatures), 1e-300)
         return 0.5 * square * self.off_by[k] * max(faded, 1.0)
 
     def _round(self, active: list[int]) -> list[int]:
@@ -273,7 +273,7 @@ class LockstepNewton:
         parts = np.divide(_dots(against, s), first, out=np.ones_like(first), where=found)
         for k, point, part in zip(which, points, parts.tolist(), strict=True):
             self.off_by[k] = part if part > 0 else 1.0
-            self.curvature[k] = _total(point.curvatures)
+            self.curvature[k] = total(point.curvatures)
         return s
 
     def _accuracy(self, points: list[Point], which: list[int]) -> Floats:
@@ -303,8 +303,8 @@ def _levelled(point: Point) -> Point:
     o = point.objective
     if o.intercept != "free" or o.n_outputs > 1:
         return point
-    promise = 0.5 * _total(point.slopes) ** 2
-    return point if promise <= _LEVEL * abs(point.value) * _total(point.curvatures) else point.with_best_intercept()
+    promise = 0.5 * total(point.slopes) ** 2
+    return point if promise <= _LEVEL * abs(point.value) * total(point.curvatures) else point.with_best_intercept()
 
 
 def _searched(line: Line) -> Point | None:
@@ -312,10 +312,6 @@ def _searched(line: Line) -> Point | None:
     slope = dot(line.point.gradient, line.direction)
     t = search(line, slope, flat=0.3) if slope < 0 else 0.0
     return line.move(t) if t else None
-
-
-def _total(curvatures: list[Floats]) -> float:
-    return sum(float(shard.sum()) for shard in curvatures)
 
 
 def _dots(a: Floats, b: Floats) -> Floats:

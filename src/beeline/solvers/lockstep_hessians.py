@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,10 +14,59 @@ from beeline.objective import Objective, Point
 from beeline.solvers.newton import Newton
 from beeline.solvers.preconditioning import Blocks
 
-__all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "hessians_for"]
+__all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "SharedHessians", "hessians_for", "total"]
 
 
-class SharedFactors:
+class SharedHessians(ABC):
+    """What stands for the Hessians of problems of a kind: M, for conjugate gradients and for what steps promise.
+
+    Attributes
+    ----------
+    kinds
+        A number for each problem; problems of a kind have the same labels.
+    steps, took
+        How many conjugate gradients a direction may take, and how many the last one took.
+    looks_ahead
+        Whether problems first go on the way they went at the last strength.
+    """
+
+    looks_ahead = False
+    steps: int
+
+    def __init__(self, kinds: Sequence[int]) -> None:
+        self.kinds, self.took = kinds, 0
+
+    @abstractmethod
+    def prepare(self, points: list[Point], which: list[int]) -> None:
+        """Make what is missing or no longer serves, for the points of some problems."""
+
+    @abstractmethod
+    def solve(self, r: Floats, which: list[int]) -> Floats:
+        """M⁻¹r, problem by problem."""
+
+    @abstractmethod
+    def square(self, point: Point, k: int) -> float | None:
+        """gᵀM⁻¹g of problem k; None where there is no M yet."""
+
+    def judge(self, left: dict[int, float]) -> bool:
+        """Look at what the step left of each gradient (∞: there was none); whether the next directions are better.
+
+        Where a direction is as good as its conjugate gradients, there is nothing to learn from a step.
+        """
+        return False
+
+    def curvature(self, k: int) -> float:
+        """The losses' curvature in all, where the M of problem k was made; 0 where none is kept for long."""
+        return 0.0
+
+    def _by_kind(self, points: list[Point], which: list[int]) -> dict[int, list[Point]]:
+        members: dict[int, list[Point]] = {}
+        for point, k in zip(points, which, strict=True):
+            members.setdefault(self.kinds[k], []).append(point)
+        return members
+
+
+class SharedFactors(SharedHessians):
     """One Hessian in Cholesky factors for all problems of a kind, kept for as long as it serves.
 
     A step that leaves much of the gradient asks for a Hessian at the present points; if that was one already, for more
@@ -25,17 +75,16 @@ class SharedFactors:
 
     _GOOD = 0.2  # part of the gradient that a step may leave
     _MANY = 8  # steps of conjugate gradients
-    looks_ahead = False
 
     def __init__(self, kinds: Sequence[int]) -> None:
-        self.kinds = kinds
+        super().__init__(kinds)
         self.grams: dict[int, Floats] = {}
         self.factors: dict[int, tuple[float, Floats]] = {}
         self.stale: set[int] = set(kinds)
         self.fresh: set[int] = set()
         self.curvatures: dict[int, float] = {}
         self.diagonals: dict[int, Floats] = {}
-        self.steps = self.took = 0
+        self.steps = 0
 
     def curvature(self, k: int) -> float:
         """The losses' curvature in all, where the Hessian of problem k was made."""
@@ -44,19 +93,23 @@ class SharedFactors:
     def prepare(self, points: list[Point], which: list[int]) -> None:
         """Make the Hessians that are missing or no longer serve, and factor them for the strength."""
         self.fresh = set()
-        for kind in {self.kinds[k] for k in which}:
-            members = [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
-            strength = members[0].objective.strength
+        for kind, members in self._by_kind(points, which).items():
             if kind in self.stale:
-                self.grams[kind] = _mean_gram(members)
-                self.curvatures[kind] = _mean_total(members)
-                for k in [k for k in self.diagonals if self.kinds[k] == kind]:
-                    del self.diagonals[k]
-                self.fresh.add(kind)
-                self.stale.discard(kind)
-                self.factors.pop(kind, None)
-            if self.factors.get(kind, (None,))[0] != strength:
-                self.factors[kind] = strength, _factor(self.grams[kind], members[0].objective)
+                self._make(kind, members)
+            self._factor(kind, members[0].objective)
+
+    def _make(self, kind: int, members: list[Point]) -> None:
+        self.grams[kind] = _mean_gram(members)
+        self.curvatures[kind] = sum(total(point.curvatures) for point in members) / len(members)
+        self.diagonals = {k: own for k, own in self.diagonals.items() if self.kinds[k] != kind}
+        self.factors.pop(kind, None)
+        self.fresh.add(kind)
+        self.stale.discard(kind)
+
+    def _factor(self, kind: int, o: Objective) -> Floats:
+        if self.factors.get(kind, (None,))[0] != o.strength:
+            self.factors[kind] = o.strength, _factored(self.grams[kind], o)
+        return self.factors[kind][1]
 
     def solve(self, r: Floats, which: list[int]) -> Floats:
         """M⁻¹r, problem by problem."""
@@ -69,13 +122,11 @@ class SharedFactors:
 
     def square(self, point: Point, k: int) -> float | None:
         """gᵀM⁻¹g of problem k; None where there is no Hessian yet."""
-        kind, strength = self.kinds[k], point.objective.strength
+        kind = self.kinds[k]
         if kind not in self.grams:
             return None
-        if self.factors.get(kind, (None,))[0] != strength:
-            self.factors[kind] = strength, _factor(self.grams[kind], point.objective)
         step = point.gradient.copy()[None]
-        solve_factored(self.factors[kind][1][None], step)
+        solve_factored(self._factor(kind, point.objective)[None], step)
         return dot(point.gradient, step[0]) * self._too_large(point, k)
 
     def _too_large(self, point: Point, k: int) -> float:
@@ -111,7 +162,7 @@ class SharedFactors:
         return True
 
 
-class SharedDiagonals:
+class SharedDiagonals(SharedHessians):
     """The identity, mixed with a diagonal of the Hessian once that is worth a pass (Hsia, Chiang & Lin 2018).
 
     Problems of a kind share the diagonal, made from the mean of their curvatures.
@@ -122,17 +173,16 @@ class SharedDiagonals:
     steps = 250
 
     def __init__(self, kinds: Sequence[int]) -> None:
-        self.kinds, self.took = kinds, 0
+        super().__init__(kinds)
         self.diagonals: dict[int, Floats] = {}
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
         """Make the diagonals anew where the last directions took many steps."""
         o = points[0].objective
         modulus = o.strength * o.regularizer.l2
-        for kind in {self.kinds[k] for k in which} if self.took >= self._MANY else ():
-            self.diagonals[kind] = _mean_diagonal(
-                [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
-            )
+        if self.took >= self._MANY:
+            made = {kind: _mean_diagonal(members) for kind, members in self._by_kind(points, which).items()}
+            self.diagonals |= made
         none = np.zeros(o.size)
         columns = [self.diagonals.get(self.kinds[k], none) for k in which]
         self.inverse = (
@@ -151,16 +201,8 @@ class SharedDiagonals:
         diagonal = self.diagonals.get(self.kinds[k])
         return dot(point.gradient, point.gradient / (modulus + (0.01 * diagonal if diagonal is not None else 0.0)))
 
-    def judge(self, left: dict[int, float]) -> bool:
-        """A direction is as good as its conjugate gradients: nothing to learn from the step."""
-        return False
 
-    def curvature(self, k: int) -> float:
-        """Nothing is kept for long."""
-        return 0.0
-
-
-class SharedBlocks:
+class SharedBlocks(SharedHessians):
     """For several scores a row: a matrix of features by features for each output, in Cholesky factors.
 
     Problems of a kind share them, made from the mean of their curvatures without what couples the outputs; conjugate
@@ -169,18 +211,16 @@ class SharedBlocks:
     """
 
     _MANY = 12  # steps of conjugate gradients after which the blocks are made anew
-    looks_ahead = False
     steps = 60
 
     def __init__(self, kinds: Sequence[int]) -> None:
-        self.kinds, self.took = kinds, 0
+        super().__init__(kinds)
         self.grams: dict[int, Floats] = {}
         self.factors: dict[int, tuple[float, Floats]] = {}
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
         """Make the blocks that are missing or no longer serve, and factor them for the strength."""
-        for kind in {self.kinds[k] for k in which}:
-            members = [p for p, k in zip(points, which, strict=True) if self.kinds[k] == kind]
+        for kind, members in self._by_kind(points, which).items():
             if kind not in self.grams or self.took > self._MANY:
                 self.grams[kind] = _mean_blocks(members)
                 self.factors.pop(kind, None)
@@ -188,7 +228,7 @@ class SharedBlocks:
 
     def _factor(self, kind: int, o: Objective) -> Floats:
         if self.factors.get(kind, (None,))[0] != o.strength:
-            self.factors[kind] = o.strength, np.stack([_factor_block(gram, o) for gram in self.grams[kind]])
+            self.factors[kind] = o.strength, np.stack([_factored(gram, o) for gram in self.grams[kind]])
         return self.factors[kind][1]
 
     def solve(self, r: Floats, which: list[int]) -> Floats:
@@ -215,16 +255,8 @@ class SharedBlocks:
         factors = self._factor(kind, point.objective)
         return dot(point.gradient, self._solved(point.gradient, factors))
 
-    def judge(self, left: dict[int, float]) -> bool:
-        """A direction is as good as its conjugate gradients: nothing to learn from the step."""
-        return False
 
-    def curvature(self, k: int) -> float:
-        """Nothing is kept for long."""
-        return 0.0
-
-
-def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedFactors | SharedDiagonals | SharedBlocks:
+def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedHessians:
     """What serves problems over the same rows as this one."""
     if objective.n_outputs > 1:
         few = Blocks.cost(objective) < np.inf and isinstance(objective.loss, VectorLoss) and objective.loss.shift_free
@@ -237,10 +269,7 @@ def _mean_blocks(points: list[Point]) -> Floats:
     """A Hessian of the losses for each output, lower triangles, from the mean of the points' curvatures; K passes."""
     o = points[0].objective
     assert isinstance(o.loss, VectorLoss)
-    shards = [
-        sum(shard[1:], shard[0].copy()) / len(shard)
-        for shard in zip(*(p.diagonal_curvatures for p in points), strict=True)
-    ]
+    shards = _means([point.diagonal_curvatures for point in points])
     grams = []
     for k in range(o.n_outputs):
         gram = o.curved_gram([np.ascontiguousarray(h[:, k]) for h in shards])
@@ -249,27 +278,20 @@ def _mean_blocks(points: list[Point]) -> Floats:
     return np.stack(grams)
 
 
-def _factor_block(gram: Floats, o: Objective) -> Floats:
-    return _factored(gram, o.strength * o.regularizer.l2, len(gram) - (o.intercept == "free"), o.strength)
-
-
-def _mean_curvatures(points: list[Point]) -> list[Floats]:
-    """The mean of the points' curvatures, shard by shard."""
-    return _means([p.curvatures for p in points])
-
-
 def _means(curvatures: list[list[Floats]]) -> list[Floats]:
+    """The means over the problems, shard by shard."""
     return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*curvatures, strict=True)]
 
 
-def _mean_total(points: list[Point]) -> float:
-    return sum(float(shard.sum()) for point in points for shard in point.curvatures) / len(points)
+def total(parts: list[Floats]) -> float:
+    """The sum over all rows, which lie shard by shard."""
+    return sum(float(shard.sum()) for shard in parts)
 
 
 def _mean_gram(points: list[Point]) -> Floats:
     """The Hessian of the losses, the lower triangle, from the mean of the points' curvatures; one pass."""
     o = points[0].objective
-    gram = o.curved_gram(_mean_curvatures(points))
+    gram = o.curved_gram(_means([point.curvatures for point in points]))
     gram[np.diag_indices(o.n_regularized)] -= o.strength * o.regularizer.l2
     return gram
 
@@ -282,22 +304,19 @@ def _mean_diagonal(points: list[Point]) -> Floats:
         diagonal: Floats = sum(diagonals[1:], diagonals[0]) / len(diagonals)
         diagonal[: o.n_regularized] -= o.strength * o.regularizer.l2
         return diagonal
-    parts = o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, _mean_curvatures(points))
-    return o.join(*parts)
+    means = _means([point.curvatures for point in points])
+    return o.join(*o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, means))
 
 
-def _factor(gram: Floats, objective: Objective) -> Floats:
-    """The Cholesky factor of the Hessian."""
-    o = objective
-    return _factored(gram, o.strength * o.regularizer.l2, o.n_regularized, o.strength)
+def _factored(gram: Floats, o: Objective) -> Floats:
+    """The Cholesky factor of a Hessian with Ω's part; where rounding leaves none, of a slightly larger matrix.
 
-
-def _factored(gram: Floats, modulus: float, n_regularized: int, strength: float) -> Floats:
-    """The factor of gram + modulus; where rounding keeps it from having one, that of a matrix slightly larger."""
+    The intercept, if it is free, is the last coordinate, and Ω has no part of it.
+    """
     diagonal = np.diag_indices(len(gram))
     penalty = np.zeros(len(gram))
-    penalty[:n_regularized] = modulus
-    more = 1e-14 * max(float(np.trace(gram)) / len(gram), strength)
+    penalty[: len(gram) - (o.intercept == "free")] = o.strength * o.regularizer.l2
+    more = 1e-14 * max(float(np.trace(gram)) / len(gram), o.strength)
     while True:
         factor = gram.copy()
         factor[diagonal] += penalty + more
