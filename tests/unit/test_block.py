@@ -35,14 +35,14 @@ def make_block(X, layout, value, position, index, **beside):
 
 @st.composite
 def matrices(draw):
-    shape = draw(st.integers(0, 40)), draw(st.integers(1, 12))
+    shape = draw(st.integers(0, 80)), draw(st.integers(1, 30))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     density = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
     return np.float32(rng.normal(size=shape) * (rng.random(shape) < density)).astype(float), rng
 
 
 @pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
-@given(matrices(), st.sampled_from([1, 3, 9, 31, 48]))
+@given(matrices(), st.integers(1, 9) | st.sampled_from([15, 31, 48]))
 def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes):
     X, rng = matrix
     block = make_block(X, layout, value, position, index)
@@ -52,7 +52,7 @@ def test_verbs_agree_with_numpy(layout, value, position, index, matrix, classes)
         np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(block.transposed(u), X.T @ u, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(block.gram_diagonal(u**2), (X**2).T @ u**2, rtol=1e-12, atol=1e-12)
-    h = rng.random(n)
+    h = rng.random(n) * (rng.random(n) < 0.7)
     np.testing.assert_allclose(block.gram(h), np.tril(X.T * h @ X), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(block.squared_norms(), (X**2).sum(axis=1), rtol=1e-12)
     assert block.nnz == (n * d if layout == "dense" else np.count_nonzero(X))

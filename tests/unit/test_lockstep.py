@@ -191,6 +191,29 @@ def test_more_problems_than_fit_at_once_are_taken_in_groups(monkeypatch):
         assert_allclose(a.theta, b.theta, rtol=1e-5, atol=1e-6)
 
 
+def test_groups_hold_whole_kinds(monkeypatch):
+    X, y = rows()
+    monkeypatch.setattr("beeline.solvers.lockstep._MOST_NUMBERS", 5 * 8)
+    newton = LockstepNewton(problems(from_arrays(X), y, n=8), [0, 1, 2, 0, 1, 2, 0, 1])
+    assert newton._groups(list(range(8))) == [[0, 3, 6], [1, 4, 7, 2, 5]]
+    assert newton._groups([1, 2, 7]) == [[1, 7, 2]]
+    monkeypatch.setattr("beeline.solvers.lockstep._MOST_NUMBERS", 2 * 8)
+    assert newton._groups([0, 3, 6]) == [[0, 3], [6]]
+
+
+def test_rows_without_a_curvature_are_left_out():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(300, 400, 0.02, "csr", random_state=rng)
+    every = problems(from_arrays(X), np.where(rng.random(300) < 0.5, 1.0, -1.0), "squared_hinge", "free", 4)
+    points = [o.at(rng.normal(size=401) * (20 if k < 3 else 0)) for k, o in enumerate(every)]
+    lockstep, vectors = Lockstep(every), rng.normal(size=(401, 4))
+    expected = lockstep.curvature(points, [0, 1, 2, 3], often=False).times(vectors)
+    assert_allclose(lockstep.curvature(points, [0, 1, 2, 3], often=True).times(vectors), expected, rtol=1e-12)
+    some = lockstep.curvature(points[:1], [0], often=True)
+    assert some.shards[0].stop < 0.7 * 300
+    assert_allclose(some.times(vectors[:, :1]), expected[:, :1], rtol=1e-12, atol=1e-12)
+
+
 def test_problems_over_different_rows_are_refused():
     X, y = rows()
     one, other = problems(from_arrays(X), y, n=1), problems(from_arrays(X), y, n=1)

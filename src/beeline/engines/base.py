@@ -21,6 +21,7 @@ __all__ = ["Engine", "Shard"]
 Result = TypeVar("Result")
 
 _RARE = 100  # entries of a feature
+_MOST = 0.7  # of the rows: from here on a copy of them saves nothing
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,20 @@ class Shard:
         u += shift
         u *= np.column_stack(h)
         return self.transposed(u)
+
+    def curved_rows(self, h: list[Floats]) -> tuple[Shard, list[Floats]]:
+        """The rows that have a curvature in any problem, with their curvatures, for many products.
+
+        Kernels pass over the others, but for those of the transposed matrix: there these rows are copied, unless they
+        are most of all.
+        """
+        if self._flipped is None:
+            return self, h
+        rows = np.flatnonzero(np.any(h, axis=0))
+        if len(rows) > _MOST * (self.stop - self.start):
+            return self, h
+        block = self.block.gather(rows)
+        return Shard(ArrayDataset(block), 0, block.n_rows), [column[rows] for column in h]
 
     @cached_property
     def longest_row(self) -> float:

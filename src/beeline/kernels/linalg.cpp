@@ -212,17 +212,35 @@ void split_columns(Grid x, Matrix out) {
   });
 }
 
+// The numbers of a row, repeated until there are enough of them for whole vectors: what is done to each column becomes
+// one loop over all rows, however few columns there are.
+class Pattern {
+ public:
+  Pattern(const double* numbers, std::size_t columns) : numbers_((kLeast + columns - 1) / columns * columns) {
+    for (std::size_t at = 0; at < numbers_.size(); ++at) numbers_[at] = numbers ? numbers[at % columns] : 0.0;
+  }
+  double* data() { return numbers_.data(); }
+
+  // task(begin, count) for all numbers of rows begin … end−1, as many at a time as the pattern has.
+  template <class Task>
+  void along(std::size_t begin, std::size_t end, Task task) const {
+    for (std::size_t at = begin; at < end; at += numbers_.size()) task(at, std::min(numbers_.size(), end - at));
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 64;
+  std::vector<double> numbers_;
+};
+
 // y_jk = b_k·y_jk + a_k·x_jk.
 void combine_columns(Vector a, Grid x, Vector b, Matrix y) {
   nb::gil_scoped_release release;
   const std::size_t columns = y.shape(1);
-  const double *scale = a.data(), *keep = b.data();
+  Pattern scale(a.data(), columns), keep(b.data(), columns);
   each_row_stretch(y.shape(0), columns, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t j = begin; j < end; ++j) {
-      const double* from = x.data() + j * columns;
-      double* into = y.data() + j * columns;
-      for (std::size_t k = 0; k < columns; ++k) into[k] = keep[k] * into[k] + scale[k] * from[k];
-    }
+    scale.along(begin * columns, end * columns, [&](std::size_t at, std::size_t count) {
+      dense_combine(scale.data(), x.data() + at, keep.data(), y.data() + at, count);
+    });
   });
 }
 
@@ -232,9 +250,13 @@ void dot_columns(Grid x, Grid y, Output out) {
   const std::size_t columns = x.shape(1), most = rows_of_stretch(columns);
   std::vector<double> sums((x.shape(0) + most - 1) / most * columns, 0.0);
   each_row_stretch(x.shape(0), columns, [&](std::size_t part, std::size_t begin, std::size_t end) {
-    double* sum = sums.data() + part * columns;
-    for (std::size_t j = begin; j < end; ++j)
-      for (std::size_t k = 0; k < columns; ++k) sum[k] += x.data()[j * columns + k] * y.data()[j * columns + k];
+    Pattern sum(nullptr, columns);
+    std::size_t used = 0;
+    sum.along(begin * columns, end * columns, [&](std::size_t at, std::size_t count) {
+      dense_add_products(x.data() + at, y.data() + at, sum.data(), count);
+      used = std::max(used, count);
+    });
+    for (std::size_t at = 0; at < used; ++at) sums[part * columns + at % columns] += sum.data()[at];
   });
   std::fill(out.data(), out.data() + columns, 0.0);
   for (std::size_t at = 0; at < sums.size(); ++at) out.data()[at % columns] += sums[at];

@@ -17,36 +17,55 @@ namespace {
 // Rows are cut into parts of about this many multiplications: large enough to hide the hand-over to a thread.
 constexpr std::size_t kWorkPerTask = 1 << 16;
 
+// Parts begin with whole batches.
 struct Parts {
   std::size_t n_rows, count;
-  std::size_t begin(std::size_t part) const { return n_rows * part / count; }
+  std::size_t begin(std::size_t part) const {
+    return std::min(n_rows, (n_rows + kBatch - 1) / kBatch * part / count * kBatch);
+  }
 };
 
 template <class Rows>
 Parts cut(const Rows& rows, std::size_t columns, std::size_t most) {
   const std::size_t wanted = rows.work() * columns / kWorkPerTask + 1;
-  return {rows.n_rows, std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, std::min(most, rows.n_rows)))};
+  const std::size_t batches = std::max<std::size_t>(1, (rows.n_rows + kBatch - 1) / kBatch);
+  return {rows.n_rows, std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, std::min(most, batches)))};
 }
+
+// Of the rows begin … end−1 those that matter, a batch at a time: visit(their numbers, how many).
+template <std::size_t kMost, class Matters, class Visit>
+void in_batches(std::size_t begin, std::size_t end, Matters matters, Visit visit) {
+  std::size_t which[kMost], n = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!matters(i)) continue;
+    which[n++] = i;
+    if (n == kMost) visit(which, n), n = 0;
+  }
+  if (n > 0) visit(which, n);
+}
+
+constexpr auto kAll = [](std::size_t) { return true; };
 
 template <class Rows>
 void scores(const Rows& rows, const double* w, std::size_t columns, double* out, int threads) {
   const Parts parts = cut(rows, columns, rows.n_rows);
   parallel_for(parts.count, [&](std::size_t part) {
-    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
-      if (columns == 1) {
-        out[i] = rows.dot(i, w);
-        continue;
-      }
-      rows.dots(i, w, columns, out + i * columns);
+    const std::size_t begin = parts.begin(part), end = parts.begin(part + 1);
+    if (columns == 1) {
+      for (std::size_t i = begin; i < end; ++i) out[i] = rows.dot(i, w);
+      return;
     }
+    in_batches<kBatch>(begin, end, kAll, [&](const std::size_t* which, std::size_t n) {
+      rows.dots(which, n, w, columns, out + which[0] * columns);
+    });
   }, threads);
 }
 
 // Each part of the rows adds into a vector of `size` numbers; the vectors are added in order. Their number
 // depends only on the shape: at most 16, and so few that making them and adding them up costs little against the work,
-// which is `per_entry` multiplications an entry, and 64 MB of memory. add(i, sum) adds row i into `sum` and returns a
-// number; the numbers are summed too. Vectors lie whole cache lines apart: threads that write to one line wait for each
-// other.
+// which is `per_entry` multiplications an entry, and 64 MB of memory. add(begin, end, sum) adds rows into `sum` and
+// returns a number; the numbers are summed too. Vectors lie whole cache lines apart: threads that write to one line
+// wait for each other.
 template <class Rows, class Add>
 double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry, double* out, int threads, Add add) {
   std::fill(out, out + size, 0.0);
@@ -59,9 +78,7 @@ double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry,
   parallel_for(parts.count, [&](std::size_t part) {
     double* sum = part > 0 ? sums.get() + 8 + (part - 1) * stride : out;
     if (part > 0) std::fill(sum, sum + size, 0.0);
-    double total = 0;
-    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) total += add(i, sum);
-    totals[part] = total;
+    totals[part] = add(parts.begin(part), parts.begin(part + 1), sum);
   }, threads);
   constexpr std::size_t kStretch = 1 << 13;
   parallel_for((size + kStretch - 1) / kStretch, [&](std::size_t stretch) {
@@ -74,13 +91,16 @@ double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry,
 
 template <class Rows>
 void transposed(const Rows& rows, const double* u, std::size_t columns, double* out, int threads) {
-  sum_over_parts(rows, rows.n_features * columns, columns, out, threads, [&](std::size_t i, double* sum) {
-    const double* scale = u + i * columns;
-    if (columns > 1) {
-      rows.axpys(i, scale, columns, sum);
-    } else if (*scale != 0) {
-      rows.axpy(i, *scale, sum);
+  const std::size_t size = rows.n_features * columns;
+  sum_over_parts(rows, size, columns, out, threads, [&](std::size_t begin, std::size_t end, double* sum) {
+    if (columns == 1) {
+      for (std::size_t i = begin; i < end; ++i)
+        if (u[i] != 0) rows.axpy(i, u[i], sum);
+      return 0.0;
     }
+    in_batches<kBatch>(begin, end, kAll, [&](const std::size_t* which, std::size_t n) {
+      rows.axpys(which, n, u + which[0] * columns, columns, sum);
+    });
     return 0.0;
   });
 }
@@ -88,16 +108,20 @@ void transposed(const Rows& rows, const double* u, std::size_t columns, double* 
 // out = Σ_i h_i (x_iᵀv + shift) x_i in one pass; returns Σ_i h_i (x_iᵀv + shift). Rows with h_i = 0 cost nothing.
 template <class Rows>
 double curved_product(const Rows& rows, const double* h, const double* v, double shift, double* out, int threads) {
-  return sum_over_parts(rows, rows.n_features, 1, out, threads, [&](std::size_t i, double* sum) {
-    if (h[i] == 0) return 0.0;
-    const double u = h[i] * (rows.dot(i, v) + shift);
-    rows.axpy(i, u, sum);
-    return u;
+  return sum_over_parts(rows, rows.n_features, 1, out, threads, [&](std::size_t begin, std::size_t end, double* sum) {
+    double total = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (h[i] == 0) continue;
+      const double u = h[i] * (rows.dot(i, v) + shift);
+      rows.axpy(i, u, sum);
+      total += u;
+    }
+    return total;
   });
 }
 
-// u becomes (diag(h) − hhᵀ/Σh)(u + shift), the curvature of a softmax; false where h is zero.
-bool curve(const double* h, const double* shift, std::size_t columns, double* u) {
+// u becomes (diag(h) − hhᵀ/Σh)(u + shift), the curvature of a softmax.
+void curve(const double* h, const double* shift, std::size_t columns, double* u) {
   double total = 0, mean = 0;
   for (std::size_t k = 0; k < columns; ++k) {
     u[k] += shift[k];
@@ -106,7 +130,6 @@ bool curve(const double* h, const double* shift, std::size_t columns, double* u)
   }
   if (total > 0) mean /= total;
   for (std::size_t k = 0; k < columns; ++k) u[k] = h[k] * (u[k] - mean);
-  return total > 0;
 }
 
 // The same for many rows whose scores are known.
@@ -118,17 +141,21 @@ void curve_rows(const double* h, const double* shift, std::size_t n, std::size_t
   }, threads);
 }
 
-// out = Σ_i x_i u_iᵀ, and below the last feature Σ_i u_i, where make(i, u) fills u_i or says that it is zero.
-template <class Rows, class Make>
-void add_outers(const Rows& rows, std::size_t columns, std::size_t per_entry, double* out, int threads, Make make) {
+// out = Σ_i x_i u_iᵀ over the rows that matter, and below the last feature Σ_i u_i; make(which, n, u) fills the u_i of
+// a batch, one after the other.
+template <class Rows, class Matters, class Make>
+void add_products(const Rows& rows, std::size_t columns, std::size_t per_entry, double* out, int threads,
+                  Matters matters, Make make) {
   const std::size_t size = rows.n_features * columns;
-  sum_over_parts(rows, size + columns, per_entry, out, threads, [&](std::size_t i, double* sum) {
-    thread_local std::vector<double> room;
-    room.resize(columns);
+  sum_over_parts(rows, size + columns, per_entry, out, threads, [&](std::size_t begin, std::size_t end, double* sum) {
+    std::vector<double> room(kBatch * columns);
     double* u = room.data();
-    if (!make(i, u)) return 0.0;
-    for (std::size_t k = 0; k < columns; ++k) sum[size + k] += u[k];
-    rows.axpys(i, u, columns, sum);
+    in_batches<kBatch>(begin, end, matters, [&](const std::size_t* which, std::size_t n) {
+      make(which, n, u);
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t k = 0; k < columns; ++k) sum[size + k] += u[r * columns + k];
+      rows.axpys(which, n, u, columns, sum);
+    });
     return 0.0;
   });
 }
@@ -137,9 +164,14 @@ void add_outers(const Rows& rows, std::size_t columns, std::size_t per_entry, do
 template <class Rows>
 void curved_products(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
                      double* out, int threads) {
-  add_outers(rows, columns, 2 * columns, out, threads, [&](std::size_t i, double* u) {
-    rows.dots(i, v, columns, u);
-    return curve(h + i * columns, shift, columns, u);
+  const auto matters = [&](std::size_t i) {
+    const double* row = h + i * columns;
+    return std::any_of(row, row + columns, [](double curvature) { return curvature != 0; });
+  };
+  add_products(rows, columns, 2 * columns, out, threads, matters,
+               [&](const std::size_t* which, std::size_t n, double* u) {
+    rows.dots(which, n, v, columns, u);
+    for (std::size_t r = 0; r < n; ++r) curve(h + which[r] * columns, shift, columns, u + r * columns);
   });
 }
 
@@ -154,21 +186,29 @@ void scores_apart(const Rows& rows, const double* w, const double* shift, std::s
                   int threads) {
   const Parts parts = cut(rows, columns, rows.n_rows);
   parallel_for(parts.count, [&](std::size_t part) {
-    std::vector<double> z(columns);
-    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i) {
-      rows.dots(i, w, columns, z.data());
-      for (std::size_t k = 0; k < columns; ++k) out[k * rows.n_rows + i] = z[k] + shift[k];
-    }
+    std::vector<double> z(kBatch * columns);
+    in_batches<kBatch>(parts.begin(part), parts.begin(part + 1), kAll, [&](const std::size_t* which, std::size_t n) {
+      rows.dots(which, n, w, columns, z.data());
+      for (std::size_t k = 0; k < columns; ++k)
+        for (std::size_t r = 0; r < n; ++r) out[k * rows.n_rows + which[r]] = z[r * columns + k] + shift[k];
+    });
   }, threads);
+}
+
+// Whether row i has a number that is not zero in any of the vectors.
+auto any_of(const Pointers& vectors) {
+  return [&vectors](std::size_t i) {
+    return std::any_of(vectors.begin(), vectors.end(), [i](const double* v) { return v[i] != 0; });
+  };
 }
 
 template <class Rows>
 void transposed_apart(const Rows& rows, const Pointers& u, double* out, int threads) {
   const std::size_t columns = u.size();
-  add_outers(rows, columns, columns, out, threads, [&](std::size_t i, double* row) {
-    bool any = false;
-    for (std::size_t k = 0; k < columns; ++k) any |= (row[k] = u[k][i]) != 0;
-    return any;
+  add_products(rows, columns, columns, out, threads, any_of(u),
+               [&](const std::size_t* which, std::size_t n, double* numbers) {
+    for (std::size_t r = 0; r < n; ++r)
+      for (std::size_t k = 0; k < columns; ++k) numbers[r * columns + k] = u[k][which[r]];
   });
 }
 
@@ -176,13 +216,11 @@ void transposed_apart(const Rows& rows, const Pointers& u, double* out, int thre
 template <class Rows>
 void curved_apart(const Rows& rows, const Pointers& h, const double* v, const double* shift, double* out, int threads) {
   const std::size_t columns = h.size();
-  add_outers(rows, columns, 2 * columns, out, threads, [&](std::size_t i, double* row) {
-    bool any = false;
-    for (std::size_t k = 0; k < columns; ++k) any |= h[k][i] != 0;
-    if (!any) return false;
-    rows.dots(i, v, columns, row);
-    for (std::size_t k = 0; k < columns; ++k) row[k] = h[k][i] * (row[k] + shift[k]);
-    return true;
+  add_products(rows, columns, 2 * columns, out, threads, any_of(h),
+               [&](const std::size_t* which, std::size_t n, double* u) {
+    rows.dots(which, n, v, columns, u);
+    for (std::size_t r = 0; r < n; ++r)
+      for (std::size_t k = 0; k < columns; ++k) u[r * columns + k] = h[k][which[r]] * (u[r * columns + k] + shift[k]);
   });
 }
 
@@ -197,41 +235,52 @@ void squared_norms(const Rows& rows, double* out, int threads) {
 // out_j = Σ_i h_i x_ij², the diagonal of Σ_i h_i x_i x_iᵀ, for every column of h.
 template <class Rows>
 void gram_diagonal(const Rows& rows, const double* h, std::size_t columns, double* out, int threads) {
-  sum_over_parts(rows, rows.n_features * columns, columns, out, threads, [&](std::size_t i, double* sum) {
-    const double* weight = h + i * columns;
-    if (columns > 1) {
-      rows.each(i, [&](std::size_t j, double x) { dense_axpy(x * x, weight, sum + j * columns, columns); });
-    } else if (*weight != 0) {
-      rows.each(i, [&](std::size_t j, double x) { sum[j] += *weight * x * x; });
+  const std::size_t size = rows.n_features * columns;
+  sum_over_parts(rows, size, columns, out, threads, [&](std::size_t begin, std::size_t end, double* sum) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double* weight = h + i * columns;
+      if (columns > 1) {
+        rows.each(i, [&](std::size_t j, double x) { dense_axpy(x * x, weight, sum + j * columns, columns); });
+      } else if (*weight != 0) {
+        rows.each(i, [&](std::size_t j, double x) { sum[j] += *weight * x * x; });
+      }
     }
     return 0.0;
   });
 }
 
-// Adds what lies above the diagonal to its mirror image below it, and leaves zeros.
-void fold_upper(double* matrix, std::size_t d, int threads) {
+// Leaves zeros above the diagonal. What lies there is added to its mirror image, where the order of a row's indices
+// says on which side a product falls; else it is of no use.
+template <class Rows>
+void tidy_upper(const Rows& rows, double* matrix, int threads) {
+  const std::size_t d = rows.n_features;
   constexpr std::size_t kTile = 32;
   parallel_for((d + kTile - 1) / kTile, [&](std::size_t tile) {
     const std::size_t first = tile * kTile, last = std::min(d, first + kTile);
     for (std::size_t left = 0; left <= first; left += kTile)
       for (std::size_t i = first; i < last; ++i)
         for (std::size_t j = left, end = std::min(i, left + kTile); j < end; ++j) {
-          matrix[i * d + j] += matrix[j * d + i];
+          if (!Rows::kInOrder) matrix[i * d + j] += matrix[j * d + i];
           matrix[j * d + i] = 0;
         }
   }, threads);
 }
 
-// The lower triangle of Σ_i h_i x_i x_iᵀ, row by row of the matrix.
+// The lower triangle of Σ_i h_i x_i x_iᵀ.
 template <class Rows>
 void gram(const Rows& rows, const double* h, double* out, int threads) {
   const std::size_t d = rows.n_features;
   const std::size_t per_entry = rows.work() / (2 * std::max<std::size_t>(1, rows.n_rows)) + 1;  // half a row
-  sum_over_parts(rows, d * d, per_entry, out, threads, [&](std::size_t i, double* sum) {
-    if (h[i] != 0) rows.add_outer(i, h[i], sum);
+  const auto matters = [h](std::size_t i) { return h[i] != 0; };
+  sum_over_parts(rows, d * d, per_entry, out, threads, [&](std::size_t begin, std::size_t end, double* sum) {
+    in_batches<kOuterBatch>(begin, end, matters, [&](const std::size_t* which, std::size_t n) {
+      double scale[kOuterBatch];
+      for (std::size_t r = 0; r < n; ++r) scale[r] = h[which[r]];
+      rows.add_outers(which, scale, n, sum);
+    });
     return 0.0;
   });
-  if (!Rows::kInOrder) fold_upper(out, d, threads);
+  tidy_upper(rows, out, threads);
 }
 
 // rows[out_row] = the picked row, into arrays that Python has allocated.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "dense_batch.h"
 #include "simd.h"
 #include "wide.h"
 
@@ -50,12 +51,15 @@ struct CsrRows {
       out[indices[p]] += scale * static_cast<double>(values[p]);
   }
 
-  // The same two verbs for a matrix, with the columns of a feature side by side.
-  void dots(std::size_t i, const double* w, std::size_t columns, double* z) const {
-    wide_dot(indices + indptr[i], values + indptr[i], count(i), w, columns, z);
+  // The same two verbs for a matrix, with the columns of a feature side by side, and for a batch of rows, whose numbers
+  // come one row after the other.
+  void dots(const std::size_t* which, std::size_t n, const double* w, std::size_t columns, double* z) const {
+    for (std::size_t r = 0; r < n; ++r)
+      wide_dot(indices + indptr[which[r]], values + indptr[which[r]], count(which[r]), w, columns, z + r * columns);
   }
-  void axpys(std::size_t i, const double* u, std::size_t columns, double* out) const {
-    wide_axpy(indices + indptr[i], values + indptr[i], count(i), u, columns, out);
+  void axpys(const std::size_t* which, std::size_t n, const double* u, std::size_t columns, double* out) const {
+    for (std::size_t r = 0; r < n; ++r)
+      wide_axpy(indices + indptr[which[r]], values + indptr[which[r]], count(which[r]), u + r * columns, columns, out);
   }
 
   double squared_norm(std::size_t i) const {
@@ -71,6 +75,11 @@ struct CsrRows {
     const std::size_t n = count(i);
     for (std::size_t at = 0; at < n * sizeof(Index) && at < 512; at += 64) __builtin_prefetch(index + at);
     for (std::size_t at = 0; at < n * sizeof(Value) && at < 512; at += 64) __builtin_prefetch(value + at);
+  }
+
+  // Adds half of Σ_r scale_r x_r x_rᵀ over a batch of rows to a matrix.
+  void add_outers(const std::size_t* which, const double* scale, std::size_t n, double* out) const {
+    for (std::size_t r = 0; r < n; ++r) add_outer(which[r], scale[r], out);
   }
 
   // Adds half of scale · x_i x_iᵀ to a matrix: of two mirror images the one whose line comes later in the row, and the
@@ -130,11 +139,14 @@ struct DenseRows {
   const Value* row(std::size_t i) const { return values + i * n_features; }
   double dot(std::size_t i, const double* w) const { return dense_dot(row(i), w, n_features); }
   void axpy(std::size_t i, double scale, double* out) const { dense_axpy(scale, row(i), out, n_features); }
-  void dots(std::size_t i, const double* w, std::size_t columns, double* z) const {
-    wide_dot(row(i), n_features, w, columns, z);
+  void dots(const std::size_t* which, std::size_t n, const double* w, std::size_t columns, double* z) const {
+    batch_dot(Batch(*this, which, n).rows, n, n_features, w, columns, z);
   }
-  void axpys(std::size_t i, const double* u, std::size_t columns, double* out) const {
-    wide_axpy(row(i), n_features, u, columns, out);
+  void axpys(const std::size_t* which, std::size_t n, const double* u, std::size_t columns, double* out) const {
+    batch_axpy(Batch(*this, which, n).rows, n, n_features, u, columns, out);
+  }
+  void add_outers(const std::size_t* which, const double* scale, std::size_t n, double* out) const {
+    batch_outer(Batch(*this, which, n).rows, scale, n, n_features, out);
   }
   double squared_norm(std::size_t i) const { return dense_norm(row(i), n_features); }
 
@@ -145,15 +157,19 @@ struct DenseRows {
     for (std::size_t at = 0; at < n_features * sizeof(Value) && at < 512; at += 64) __builtin_prefetch(value + at);
   }
 
-  void add_outer(std::size_t i, double scale, double* out) const {
-    for (std::size_t j = 0; j < n_features; ++j)
-      dense_axpy(scale * static_cast<double>(row(i)[j]), row(i), out + j * n_features, j + 1);
-  }
-
   template <class Visit>
   void each(std::size_t i, Visit visit) const {
     for (std::size_t j = 0; j < n_features; ++j) visit(j, static_cast<double>(row(i)[j]));
   }
+
+ private:
+  // Where the rows of a batch begin.
+  struct Batch {
+    Batch(const DenseRows& all, const std::size_t* which, std::size_t n) {
+      for (std::size_t r = 0; r < n; ++r) rows[r] = all.row(which[r]);
+    }
+    const Value* rows[kOuterBatch];
+  };
 };
 
 template <class Visit>

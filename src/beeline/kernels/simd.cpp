@@ -61,6 +61,17 @@ BEELINE_CLONES void dense_turn(double scale, const double* h, const double* a, d
   for (std::size_t j = 0; j < n; ++j) out[j] = h[j] * a[j] + scale * out[j];
 }
 
+BEELINE_CLONES void dense_combine(const double* scale, const double* a, const double* keep, double* out,
+                                  std::size_t n) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) out[j] = keep[j] * out[j] + scale[j] * a[j];
+}
+
+BEELINE_CLONES void dense_add_products(const double* a, const double* b, double* out, std::size_t n) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) out[j] += a[j] * b[j];
+}
+
 // Sixteen sums at once: each number that is loaded is used four times.
 BEELINE_CLONES void dense_tile(const double* a, const double* b, double* out, std::size_t stride, std::size_t n) {
   using Eight = double __attribute__((vector_size(64)));

@@ -30,6 +30,11 @@ double dense_weighted_norm(const double* h, const double* a, std::size_t n);
 // out_j = h_j · a_j + scale · out_j.
 void dense_turn(double scale, const double* h, const double* a, double* out, std::size_t n);
 
+// out_j = keep_j · out_j + scale_j · a_j.
+void dense_combine(const double* scale, const double* a, const double* keep, double* out, std::size_t n);
+// out_j += a_j · b_j.
+void dense_add_products(const double* a, const double* b, double* out, std::size_t n);
+
 // out_rc −= Σ_j a_rj b_cj for four rows of a and four of b, `stride` numbers apart, as those of out are.
 void dense_tile(const double* a, const double* b, double* out, std::size_t stride, std::size_t n);
 

@@ -7,14 +7,9 @@ namespace {
 
 #define BEELINE_INLINE inline __attribute__((always_inline))
 
-// The indices of a dense row.
-struct Counting {
-  std::size_t operator[](std::size_t p) const { return p; }
-};
-
 // One stretch of columns, so many that they fit the registers; a fixed number lets the compiler unroll the inner loop.
-template <std::size_t kWidth, class Indices, class Value>
-BEELINE_INLINE void dot_stretch(Indices indices, const Value* values, std::size_t n, const double* w,
+template <std::size_t kWidth, class Index, class Value>
+BEELINE_INLINE void dot_stretch(const Index* indices, const Value* values, std::size_t n, const double* w,
                                 std::size_t columns, double* z) {
   double even[kWidth] = {}, odd[kWidth] = {};
   std::size_t p = 0;
@@ -37,8 +32,8 @@ BEELINE_INLINE void dot_stretch(Indices indices, const Value* values, std::size_
   for (std::size_t k = 0; k < kWidth; ++k) z[k] = even[k] + odd[k];
 }
 
-template <std::size_t kWidth, class Indices, class Value>
-BEELINE_INLINE void axpy_stretch(Indices indices, const Value* values, std::size_t n, const double* u,
+template <std::size_t kWidth, class Index, class Value>
+BEELINE_INLINE void axpy_stretch(const Index* indices, const Value* values, std::size_t n, const double* u,
                                  std::size_t columns, double* out) {
   double held[kWidth];
 #pragma omp simd
@@ -51,27 +46,56 @@ BEELINE_INLINE void axpy_stretch(Indices indices, const Value* values, std::size
   }
 }
 
-// All columns, stretch by stretch: sixteen at a time, then what is left in powers of two.
-template <class Indices, class Value>
-BEELINE_INLINE void dots(Indices indices, const Value* values, std::size_t n, const double* w, std::size_t columns,
+// All columns, stretch by stretch: sixteen at a time, then eight, then the rest at once, since each stretch goes
+// through all entries of the row: with five columns (five folds) that is one walk, not two.
+template <class Index, class Value>
+BEELINE_INLINE void dots(const Index* indices, const Value* values, std::size_t n, const double* w, std::size_t columns,
                          double* z) {
   std::size_t k = 0;
   for (; k + 16 <= columns; k += 16) dot_stretch<16>(indices, values, n, w + k, columns, z + k);
   if (columns & 8) dot_stretch<8>(indices, values, n, w + k, columns, z + k), k += 8;
-  if (columns & 4) dot_stretch<4>(indices, values, n, w + k, columns, z + k), k += 4;
-  if (columns & 2) dot_stretch<2>(indices, values, n, w + k, columns, z + k), k += 2;
-  if (columns & 1) dot_stretch<1>(indices, values, n, w + k, columns, z + k);
+  w += k, z += k;
+  switch (columns & 7) {
+    case 1:
+      return dot_stretch<1>(indices, values, n, w, columns, z);
+    case 2:
+      return dot_stretch<2>(indices, values, n, w, columns, z);
+    case 3:
+      return dot_stretch<3>(indices, values, n, w, columns, z);
+    case 4:
+      return dot_stretch<4>(indices, values, n, w, columns, z);
+    case 5:
+      return dot_stretch<5>(indices, values, n, w, columns, z);
+    case 6:
+      return dot_stretch<6>(indices, values, n, w, columns, z);
+    case 7:
+      return dot_stretch<7>(indices, values, n, w, columns, z);
+  }
 }
 
-template <class Indices, class Value>
-BEELINE_INLINE void axpys(Indices indices, const Value* values, std::size_t n, const double* u, std::size_t columns,
-                          double* out) {
+template <class Index, class Value>
+BEELINE_INLINE void axpys(const Index* indices, const Value* values, std::size_t n, const double* u,
+                          std::size_t columns, double* out) {
   std::size_t k = 0;
   for (; k + 16 <= columns; k += 16) axpy_stretch<16>(indices, values, n, u + k, columns, out + k);
   if (columns & 8) axpy_stretch<8>(indices, values, n, u + k, columns, out + k), k += 8;
-  if (columns & 4) axpy_stretch<4>(indices, values, n, u + k, columns, out + k), k += 4;
-  if (columns & 2) axpy_stretch<2>(indices, values, n, u + k, columns, out + k), k += 2;
-  if (columns & 1) axpy_stretch<1>(indices, values, n, u + k, columns, out + k);
+  u += k, out += k;
+  switch (columns & 7) {
+    case 1:
+      return axpy_stretch<1>(indices, values, n, u, columns, out);
+    case 2:
+      return axpy_stretch<2>(indices, values, n, u, columns, out);
+    case 3:
+      return axpy_stretch<3>(indices, values, n, u, columns, out);
+    case 4:
+      return axpy_stretch<4>(indices, values, n, u, columns, out);
+    case 5:
+      return axpy_stretch<5>(indices, values, n, u, columns, out);
+    case 6:
+      return axpy_stretch<6>(indices, values, n, u, columns, out);
+    case 7:
+      return axpy_stretch<7>(indices, values, n, u, columns, out);
+  }
 }
 
 }  // namespace
@@ -86,22 +110,11 @@ BEELINE_INLINE void axpys(Indices indices, const Value* values, std::size_t n, c
     axpys(indices, values, n, u, columns, out);                                                            \
   }
 
-#define BEELINE_WIDE_DENSE(Value)                                                                                     \
-  BEELINE_CLONES void wide_dot(const Value* values, std::size_t n, const double* w, std::size_t columns, double* z) { \
-    dots(Counting{}, values, n, w, columns, z);                                                                       \
-  }                                                                                                                   \
-  BEELINE_CLONES void wide_axpy(const Value* values, std::size_t n, const double* u, std::size_t columns,             \
-                                double* out) {                                                                        \
-    axpys(Counting{}, values, n, u, columns, out);                                                                    \
-  }
-
 BEELINE_WIDE(std::uint16_t, float)
 BEELINE_WIDE(std::uint16_t, double)
 BEELINE_WIDE(std::int32_t, float)
 BEELINE_WIDE(std::int32_t, double)
 BEELINE_WIDE(std::int64_t, float)
 BEELINE_WIDE(std::int64_t, double)
-BEELINE_WIDE_DENSE(float)
-BEELINE_WIDE_DENSE(double)
 
 }  // namespace beeline

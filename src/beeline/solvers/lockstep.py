@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -22,7 +23,8 @@ __all__ = ["Affine", "ByGradient", "ByPromise", "Ending", "Lockstep", "LockstepN
 
 _NOTHING = 1e-13  # a part of J that its sum over the rows does not show
 _LEVEL = 1e-2  # of J, that an intercept alone may promise to lower it by
-_MOST_NUMBERS = 1 << 24  # in a matrix of weights of problems that are solved together
+_MOST_NUMBERS = 1 << 20  # in a matrix of weights of problems that are solved together: what caches hold
+_OFTEN = 8  # products of a direction
 
 
 class Ending(ABC):
@@ -138,6 +140,7 @@ class LockstepNewton:
         self.null_norms = [p.gradient_norm for p in self.points]
         self.ending = ending or ByPromise()
         self.ending.begin(self.points)
+        self.kinds = kinds
         self.hessians = hessians_for(self.lockstep.first, kinds)
         self.off_by = [1.0 for _ in objectives]
         self.curvature = [0.0 for _ in objectives]  # in all, where a direction was last found
@@ -208,8 +211,8 @@ class LockstepNewton:
             if (point := _searched(Line(here, here.theta - before.theta, dz))) is not None:
                 self.points[k] = point
                 moved.append(k)
-        if moved:
-            self.lockstep.fill_gradients([self.points[k] for k in moved], moved)
+        for group in self._groups(moved):
+            self.lockstep.fill_gradients([self.points[k] for k in group], group)
 
     @property
     def unsolved(self) -> list[int]:
@@ -227,9 +230,19 @@ class LockstepNewton:
 
     def _round(self, active: list[int]) -> list[int]:
         """A Newton step for each active problem; returns those that moved."""
+        return [k for group in self._groups(active) for k in self._group_round(group)]
+
+    def _groups(self, which: list[int]) -> list[list[int]]:
+        """Problems whose vectors together are not too large; those of a kind, whose rows are curved alike, together."""
         at_once = max(1, _MOST_NUMBERS // self.lockstep.first.size)
-        groups = [active[start : start + at_once] for start in range(0, len(active), at_once)]
-        return [k for group in groups for k in self._group_round(group)]
+        groups: list[list[int]] = []
+        for _, alike in groupby(sorted(which, key=self.kinds.__getitem__), key=self.kinds.__getitem__):
+            members = list(alike)
+            if groups and len(groups[-1]) + len(members) <= at_once:
+                groups[-1] += members
+            else:
+                groups += [members[start : start + at_once] for start in range(0, len(members), at_once)]
+        return groups
 
     def _group_round(self, active: list[int]) -> list[int]:
         points = [self.points[k] for k in active]
@@ -256,12 +269,13 @@ class LockstepNewton:
         modulus = o.strength * o.regularizer.l2 * one
         accuracy = self._accuracy(points, which)
         s, p, against = np.zeros_like(r), z, r.copy()
+        curvature = self.lockstep.curvature(points, which, often=self.hessians.took >= _OFTEN)
         rho = first = _dots(r, z)
         for self.hessians.took in range(1, steps + 1):
-            q = self.lockstep.curved(points, which, p)
+            q = curvature.times(p)
             combine_columns(modulus, p[: o.n_regularized], one, q[: o.n_regularized])
-            curvature = _dots(p, q)
-            alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
+            curved = _dots(p, q)
+            alpha = np.divide(rho, curved, out=np.zeros_like(rho), where=curved > 0)
             combine_columns(alpha, p, one, s)
             combine_columns(-alpha, q, one, r)
             z = self.hessians.solve(r, which)

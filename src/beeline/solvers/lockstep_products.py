@@ -18,7 +18,7 @@ from beeline.kernels import curve_rows, split_columns
 from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
 
-__all__ = ["Affine", "Lockstep", "columns_of"]
+__all__ = ["Affine", "Curvature", "Lockstep", "columns_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +43,29 @@ class Lockstep:
         The problems.
     affine
         How each sees the features; None: as they are.
+
+    Attributes
+    ----------
+    passes
+        Passes over the data so far, for all problems.
     """
 
     def __init__(self, objectives: Sequence[Objective], affine: Affine | None = None) -> None:
         first = objectives[0]
         if any(o.data is not first.data or o.n_outputs != first.n_outputs for o in objectives):
             raise ParameterError("problems in lockstep share their rows and have as many scores a row")
-        self.first, self.affine, self.passes = first, affine, 0.0
+        self.first, self.affine, self.n_problems, self.passes = first, affine, len(objectives), 0.0
         self.outputs = first.n_outputs
+
+    def count(self, which: list[int]) -> None:
+        """Note a pass over the data; one for a part of the problems counts as that part."""
+        self.passes += len(which) / self.n_problems
 
     def scores(self, thetas: Floats, which: list[int]) -> list[list[Floats]]:
         """The scores of θ_k for each k in `which`, shard by shard; one pass."""
         o = self.first
-        w, b = self._seen(thetas, which)
-        self.passes += 1
+        w, b = self.seen(thetas, which)
+        self.count(which)
         if self.outputs > 1:
             found = o.engine.map(lambda shard: self._apart(shard.block.scores(w) + b), o.shards)
         else:
@@ -68,18 +77,13 @@ class Lockstep:
         o = self.first
         slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
         (out,) = o.engine.sum(lambda shard, u: (self._transposed(shard, u),), o.shards, slopes)
-        self.passes += 1
-        for point, gradient in zip(points, columns_of(self._felt(out, which)), strict=True):
+        self.count(which)
+        for point, gradient in zip(points, columns_of(self.felt(out, which)), strict=True):
             point.loss_gradient = gradient
 
-    def curved(self, points: list[Point], which: list[int], vectors: Floats) -> Floats:
-        """The products of the losses' Hessians with a vector each; one pass."""
-        o = self.first
-        w, b = self._seen(vectors, which)
-        curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
-        (out,) = o.engine.sum(lambda shard, h: (self._curved(shard, h, w, b),), o.shards, curvatures)
-        self.passes += 1
-        return self._felt(out, which)
+    def curvature(self, points: list[Point], which: list[int], *, often: bool) -> Curvature:
+        """The Hessians of the losses at the points; `often`: for so many products that copies of rows may pay."""
+        return Curvature(self, points, which, often)
 
     def _apart(self, z: Floats) -> list[Floats]:
         """The scores of each problem by themselves."""
@@ -88,7 +92,7 @@ class Lockstep:
     def _transposed(self, shard: Shard, u: list[Floats]) -> Floats:
         return shard.transposed_apart(u) if self.outputs == 1 else shard.transposed(np.hstack(u))
 
-    def _curved(self, shard: Shard, h: list[Floats], w: Floats, b: Floats) -> Floats:
+    def curved(self, shard: Shard, h: list[Floats], w: Floats, b: Floats) -> Floats:
         """Xᵀ of every row's Hessian times its scores by (w, b), for each problem."""
         loss = self.first.loss
         if not isinstance(loss, VectorLoss):
@@ -102,7 +106,7 @@ class Lockstep:
                 part[:] = loss.curved(curvature, part + shifts[k])
         return shard.transposed(np.hstack(parts))
 
-    def _seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
+    def seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
         """(weights of the features as they lie in memory, intercepts): a column for each score of each problem."""
         d, m, k = self.first.data.n_features, len(which), self.outputs
         w, b = thetas[: d * k], thetas[d * k :] if self.first.has_intercept else np.zeros((k, m))
@@ -116,8 +120,8 @@ class Lockstep:
         factor, shift = (np.repeat(part[:, which], k, axis=1) for part in (self.affine.factor, self.affine.shift))
         return w * factor, b + np.einsum("jk,jk->k", w, shift)
 
-    def _felt(self, products: Floats, which: list[int]) -> Floats:
-        """The transpose of `_seen`: products by feature and for the constant become those by coordinate of θ."""
+    def felt(self, products: Floats, which: list[int]) -> Floats:
+        """The transpose of `seen`: products by feature and for the constant become those by coordinate of θ."""
         m, k = len(which), self.outputs
         if self.affine is not None:
             factor, shift = (np.repeat(part[:, which], k, axis=1) for part in (self.affine.factor, self.affine.shift))
@@ -129,8 +133,34 @@ class Lockstep:
         return np.ascontiguousarray(products.reshape(-1, m, k).transpose(0, 2, 1)).reshape(-1, m)
 
 
+class Curvature:
+    """The Hessians of the losses at a point of each problem, one after the other, for products with vectors.
+
+    Rows without a curvature, of which a squared hinge has many, cost nothing.
+    """
+
+    def __init__(self, lockstep: Lockstep, points: list[Point], which: list[int], often: bool) -> None:
+        self.lockstep, self.which = lockstep, which
+        shards: list[Shard] = lockstep.first.shards
+        curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
+        if often and lockstep.outputs == 1:
+            pairs = [shard.curved_rows(h) for shard, h in zip(shards, curvatures, strict=True)]
+            shards, curvatures = [shard for shard, _ in pairs], [h for _, h in pairs]
+        self.shards, self.curvatures = shards, curvatures
+
+    def times(self, vectors: Floats) -> Floats:
+        """The products with a vector each; one pass."""
+        w, b = self.lockstep.seen(vectors, self.which)
+        curved, engine = self.lockstep.curved, self.lockstep.first.engine
+        (out,) = engine.sum(lambda shard, h: (curved(shard, h, w, b),), self.shards, self.curvatures)
+        self.lockstep.count(self.which)
+        return self.lockstep.felt(out, self.which)
+
+
 def columns_of(matrix: Floats) -> Floats:
-    """The columns of a matrix, as the rows of another."""
+    """The columns of a matrix, as the rows of another; a view where there is one column."""
+    if matrix.shape[1] == 1:
+        return matrix.reshape(1, -1)
     out = np.empty(matrix.shape[::-1])
     split_columns(np.ascontiguousarray(matrix), out)
     return out

@@ -1,0 +1,153 @@
+#include "dense_batch.h"
+
+#include <algorithm>
+
+#include "simd.h"
+
+namespace beeline {
+namespace {
+
+#define BEELINE_INLINE inline __attribute__((always_inline))
+
+// So many columns that the sums of all rows fit the registers of AVX2.
+constexpr std::size_t kWidth = 8;
+
+// The sums of kRows rows over a stretch of columns.
+template <std::size_t kRows, std::size_t kColumns, class Value>
+BEELINE_INLINE void dot_stretch(const Value* const* rows, std::size_t n, const double* w, std::size_t columns,
+                                double* z) {
+  double sums[kRows][kColumns] = {};
+  for (std::size_t j = 0; j < n; ++j) {
+    const double* weights = w + j * columns;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const double x = static_cast<double>(rows[r][j]);
+#pragma omp simd
+      for (std::size_t k = 0; k < kColumns; ++k) sums[r][k] += x * weights[k];
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r)
+    for (std::size_t k = 0; k < kColumns; ++k) z[r * columns + k] = sums[r][k];
+}
+
+template <std::size_t kRows, std::size_t kColumns, class Value>
+BEELINE_INLINE void axpy_stretch(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
+                                 double* out) {
+  double held[kRows][kColumns];
+  for (std::size_t r = 0; r < kRows; ++r)
+    for (std::size_t k = 0; k < kColumns; ++k) held[r][k] = u[r * columns + k];
+  for (std::size_t j = 0; j < n; ++j) {
+    double* target = out + j * columns;
+    double sums[kColumns];
+#pragma omp simd
+    for (std::size_t k = 0; k < kColumns; ++k) sums[k] = target[k];
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const double x = static_cast<double>(rows[r][j]);
+#pragma omp simd
+      for (std::size_t k = 0; k < kColumns; ++k) sums[k] += x * held[r][k];
+    }
+#pragma omp simd
+    for (std::size_t k = 0; k < kColumns; ++k) target[k] = sums[k];
+  }
+}
+
+struct Dot {
+  template <std::size_t kRows, std::size_t kColumns, class Value>
+  static BEELINE_INLINE void stretch(const Value* const* rows, std::size_t n, const double* w, std::size_t columns,
+                                     std::size_t k, double* z) {
+    dot_stretch<kRows, kColumns>(rows, n, w + k, columns, z + k);
+  }
+};
+
+struct Axpy {
+  template <std::size_t kRows, std::size_t kColumns, class Value>
+  static BEELINE_INLINE void stretch(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
+                                     std::size_t k, double* out) {
+    axpy_stretch<kRows, kColumns>(rows, n, u + k, columns, out + k);
+  }
+};
+
+// All columns, stretch by stretch: eight at a time, then what is left in powers of two.
+template <class Verb, std::size_t kRows, class Value>
+BEELINE_INLINE void all_columns(const Value* const* rows, std::size_t n, const double* in, std::size_t columns,
+                                double* out) {
+  std::size_t k = 0;
+  for (; k + kWidth <= columns; k += kWidth) Verb::template stretch<kRows, kWidth>(rows, n, in, columns, k, out);
+  if (columns & 4) Verb::template stretch<kRows, 4>(rows, n, in, columns, k, out), k += 4;
+  if (columns & 2) Verb::template stretch<kRows, 2>(rows, n, in, columns, k, out), k += 2;
+  if (columns & 1) Verb::template stretch<kRows, 1>(rows, n, in, columns, k, out);
+}
+
+// Four rows at once, or what there is one by one.
+template <class Value>
+BEELINE_INLINE void dots(const Value* const* rows, std::size_t count, std::size_t n, const double* w,
+                         std::size_t columns, double* z) {
+  if (count == kBatch) return all_columns<Dot, kBatch>(rows, n, w, columns, z);
+  for (std::size_t r = 0; r < count; ++r) all_columns<Dot, 1>(rows + r, n, w, columns, z + r * columns);
+}
+
+template <class Value>
+BEELINE_INLINE void axpys(const Value* const* rows, std::size_t count, std::size_t n, const double* u,
+                          std::size_t columns, double* out) {
+  if (count == kBatch) return all_columns<Axpy, kBatch>(rows, n, u, columns, out);
+  for (std::size_t r = 0; r < count; ++r) all_columns<Axpy, 1>(rows + r, n, u + r * columns, columns, out);
+}
+
+// A tile of kLines lines and kWidth columns of Σ_r scale_r rows_r rows_rᵀ.
+template <std::size_t kLines, std::size_t kColumns, class Value>
+BEELINE_INLINE void outer_tile(const Value* const* rows, const double* scale, std::size_t count, std::size_t n,
+                               std::size_t line, std::size_t column, double* out) {
+  double sums[kLines][kColumns] = {};
+  for (std::size_t r = 0; r < count; ++r) {
+    const Value* row = rows[r];
+    for (std::size_t l = 0; l < kLines; ++l) {
+      const double x = scale[r] * static_cast<double>(row[line + l]);
+#pragma omp simd
+      for (std::size_t k = 0; k < kColumns; ++k) sums[l][k] += x * static_cast<double>(row[column + k]);
+    }
+  }
+  for (std::size_t l = 0; l < kLines; ++l) {
+    double* target = out + (line + l) * n + column;
+#pragma omp simd
+    for (std::size_t k = 0; k < kColumns; ++k) target[k] += sums[l][k];
+  }
+}
+
+// Lines of tiles from the left up to the diagonal, and over it where a whole tile fits.
+template <std::size_t kLines, class Value>
+BEELINE_INLINE void outer_lines(const Value* const* rows, const double* scale, std::size_t count, std::size_t n,
+                                std::size_t line, double* out) {
+  const std::size_t end = line + kLines;
+  std::size_t column = 0;
+  for (; column < end && column + kWidth <= n; column += kWidth)
+    outer_tile<kLines, kWidth>(rows, scale, count, n, line, column, out);
+  for (; column < end; ++column) outer_tile<kLines, 1>(rows, scale, count, n, line, column, out);
+}
+
+template <class Value>
+BEELINE_INLINE void outers(const Value* const* rows, const double* scale, std::size_t count, std::size_t n,
+                           double* out) {
+  std::size_t line = 0;
+  for (; line + kBatch <= n; line += kBatch) outer_lines<kBatch>(rows, scale, count, n, line, out);
+  for (; line < n; ++line) outer_lines<1>(rows, scale, count, n, line, out);
+}
+
+}  // namespace
+
+#define BEELINE_BATCH(Value)                                                                                       \
+  BEELINE_CLONES void batch_dot(const Value* const* rows, std::size_t count, std::size_t n, const double* w,       \
+                                std::size_t columns, double* z) {                                                  \
+    dots(rows, count, n, w, columns, z);                                                                           \
+  }                                                                                                                \
+  BEELINE_CLONES void batch_axpy(const Value* const* rows, std::size_t count, std::size_t n, const double* u,      \
+                                 std::size_t columns, double* out) {                                               \
+    axpys(rows, count, n, u, columns, out);                                                                        \
+  }                                                                                                                \
+  BEELINE_CLONES void batch_outer(const Value* const* rows, const double* scale, std::size_t count, std::size_t n, \
+                                  double* out) {                                                                   \
+    outers(rows, scale, count, n, out);                                                                            \
+  }
+
+BEELINE_BATCH(float)
+BEELINE_BATCH(double)
+
+}  // namespace beeline
