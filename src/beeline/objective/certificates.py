@@ -70,11 +70,15 @@ class Allowance:
     rounding: float
 
     @classmethod
-    def of(cls, point: Point, slopes: list[Floats], totals: Floats) -> Allowance:
-        """For slopes with these sums along the intercepts; the point says how large scores and losses are."""
+    def of(cls, point: Point, slopes: list[Floats], totals: Floats, size: float | None = None) -> Allowance:
+        """For slopes with these sums along the intercepts; the point says how large scores and losses are.
+
+        `size`: what slopes are made of, where that is more than Σ |u_i|.
+        """
         o = point.objective
         unit = rounding_unit(o)
-        size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
+        if size is None:
+            size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
         given_up, mass = 0.0, 0.0
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)
