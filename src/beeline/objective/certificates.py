@@ -103,12 +103,17 @@ def rounding_of(point: Point) -> float:
     """How far J at the point may be off by rounding.
 
     Rows at a kink have a slope of zero, and that of either side a rounding further on: there they count by their costs.
+    At the bottom of a curve, where labels are met to the last digit, they count by their curvatures.
     """
     if not math.isfinite(point.value):
         return math.inf
-    o = point.objective
+    o, unit = point.objective, rounding_unit(point.objective)
     slopes = point.slope_size + (0.0 if o.loss.smooth else float(o.costs.sum()))
-    return rounding_unit(o) * (_turnover(point, slopes) + 2 * point.value)
+    if o.loss.has_curvature:
+        curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
+        further = 0.5 * unit * point.score_reach * sum(absolute_sum(h) for h in curvatures)
+        slopes += further if math.isfinite(further) else 0.0
+    return unit * (_turnover(point, slopes) + 2 * point.value)
 
 
 def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, unit: float) -> tuple[float, float]:
