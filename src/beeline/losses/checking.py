@@ -236,7 +236,9 @@ def _lines(loss: RowLoss, y: Floats, n_outputs: int) -> Iterator[_Lines]:
 
 
 def _between(loss: RowLoss, y: Floats, begin: Floats, end: Floats) -> _Lines:
-    """Lines through two scores of each row, and beyond."""
+    """Lines through two scores of each row, and beyond; upwards, where there is such a direction."""
+    if begin.ndim == 1:
+        begin, end = np.minimum(begin, end), np.maximum(begin, end)
     apart = end - begin
     length = np.sqrt(np.square(apart).reshape(len(y), -1).sum(axis=1))
     scale = np.abs(begin).reshape(len(y), -1).max(axis=1)
