@@ -388,6 +388,17 @@ def test_labels_of_a_kind_that_there_is_not():
         LinearModel(Misspelt()).fit(X, Z)
 
 
+@pytest.mark.parametrize("C", [1.0, "auto"])
+def test_two_classes_by_two_scores(C):
+    model = LinearModel(SquaredMargins(), C=C).fit(X, SIGNS)
+    assert model.coef_.shape == (1, 6)
+    assert model.report_.converged
+    assert model.score(X, SIGNS) > 0.9
+    assert model.set_params(warm_start=True).fit(X, SIGNS).fit(X, SIGNS).report_.converged
+    with pytest.raises(ParameterError, match="nonnegative=True says nothing of two classes"):
+        LinearModel(SquaredMargins(), nonnegative=True).fit(X, SIGNS)
+
+
 class Tired(ScalarLoss):
     """A squared hinge that grows slower and slower from a margin on where no look before training gets to."""
 
@@ -405,8 +416,6 @@ class Tired(ScalarLoss):
 
 class TiredOfTwo(VectorLoss):
     """The same for the difference of two scores."""
-
-    shift_free = True
 
     def value_and_grad(self, z, y):
         value, slope = Tired(limit=30.0).value_and_grad(z[:, 1] - z[:, 0], np.where(y == 1, 1.0, -1.0))
