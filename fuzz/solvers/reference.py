@@ -26,15 +26,15 @@ class Reference:
         """J(θ), in the widest floating-point numbers that NumPy has."""
         o = self.objective
         w, b = (part.astype(np.longdouble) for part in o.split(theta))
-        z = self.matrix.astype(np.longdouble) @ w + b
-        with np.errstate(all="ignore"):
-            losses, _ = o.loss.value_and_grad(z, o.labels.astype(np.longdouble))
-        weights = theta[: o.n_regularized].astype(np.longdouble)
         if o.regularizer.nonnegative and theta[: o.data.n_features * o.n_outputs].min(initial=0.0) < 0:
             return np.inf
-        omega = o.regularizer.l1 * np.abs(weights).sum() + 0.5 * o.regularizer.l2 * (weights**2).sum()
-        counted = np.where(o.costs > 0, losses, 0)
-        return float(o.strength * omega + (o.costs * counted).sum())
+        weights = theta[: o.n_regularized].astype(np.longdouble)
+        with np.errstate(all="ignore"):
+            z = self.matrix.astype(np.longdouble) @ w + b
+            losses, _ = o.loss.value_and_grad(z, o.labels.astype(np.longdouble))
+            omega = o.regularizer.l1 * np.abs(weights).sum() + 0.5 * o.regularizer.l2 * (weights**2).sum()
+            counted = np.where(o.costs > 0, losses, 0)
+            return float(o.strength * omega + (o.costs * counted).sum())
 
     def lowest(self, starts: list[np.ndarray], others: list[np.ndarray]) -> float:
         """The least J among all points, and of those that SciPy's L-BFGS-B finds from the starts."""
@@ -72,8 +72,7 @@ class Reference:
         def both(v: np.ndarray) -> tuple[float, np.ndarray]:
             weights = np.append(v[:m] - v[m : 2 * m], v[2 * m :]) * unit
             w, b = o.split(weights)
-            with np.errstate(all="ignore"):
-                losses, slopes = loss.value_and_grad(self.matrix @ w + b, o.labels)
+            losses, slopes = loss.value_and_grad(self.matrix @ w + b, o.labels)
             c = o.costs if not isinstance(loss, VectorLoss) else o.costs[:, None]
             u = c * slopes
             gradient = (self.matrix.T @ u).ravel()
@@ -84,12 +83,11 @@ class Reference:
             slope = np.concatenate([(smooth + l1) * unit[:m], (l1 - smooth) * unit[:m], gradient[m:] * unit[m:]])
             if not (np.isfinite(value) and np.isfinite(slope).all()):
                 return 1e300, np.zeros_like(slope)
-            with np.errstate(over="ignore"):
-                return value / scale, slope / scale
+            return value / scale, slope / scale
 
-        with np.errstate(over="ignore"):
-            scaled = theta / unit
-        start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])
         options = {"maxiter": 60, "maxfun": 100, "ftol": 1e-15, "gtol": 1e-12, "maxcor": 30}
-        found = minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-        return np.append(found[:m] - found[m : 2 * m], found[2 * m :]) * unit
+        with np.errstate(all="ignore"):  # what is no number is no better point
+            scaled = theta / unit
+            start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])
+            found = minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+            return np.append(found[:m] - found[m : 2 * m], found[2 * m :]) * unit

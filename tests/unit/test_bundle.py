@@ -8,9 +8,19 @@ from scipy.optimize import linprog, minimize
 from beeline.data.arrays import from_arrays
 from beeline.data.block import Block
 from beeline.exceptions import ParameterError
-from beeline.losses import CrammerSinger, EpsilonInsensitive, Hinge, LeastSquares, Logistic, ScalarLoss, VectorLoss
+from beeline.losses import (
+    CrammerSinger,
+    EpsilonInsensitive,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    Quantile,
+    ScalarLoss,
+    VectorLoss,
+)
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
+from beeline.solvers import bundle
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
 from beeline.solvers.bundle import Bundle, step_bound
@@ -299,3 +309,24 @@ def test_settings_are_checked():
             Bundle(**settings)
     with pytest.raises(ParameterError, match="one for each of 8"):
         Bundle(bounds=(np.zeros(3), 1.0)).solve(problem(Hinge()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_centre_that_went_astray_is_left(seed, monkeypatch):
+    """Features that differ in their last digits only; where Ω alone exceeds J⁺ there is no minimum of a model."""
+    random = np.random.default_rng(seed)
+    X = 1.2e8 + 1e3 * random.normal(size=(10, 3))
+    y = (X - X.mean(axis=0)) @ random.normal(size=3) / 1e3
+    o = Objective(from_arrays(X), y, np.full(10, 500.0), Quantile(0.5), L1(), 1.0, "regularized")
+    sizes = []
+
+    class Noted(bundle.CentredModel):
+        def minimise(self, gap):
+            minimum = super().minimise(gap)
+            sizes.append(self.penalty.value(minimum.weights))
+            return minimum
+
+    monkeypatch.setattr(bundle, "CentredModel", Noted)
+    result = Bundle(1e-4, 150).run(o)
+    assert max(sizes) <= 3 * o.null.value
+    assert result.bound <= result.objective

@@ -9,6 +9,7 @@ from beeline.data.arrays import from_arrays
 from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, Quantile, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
+from beeline.solvers.bundle import _stretched
 from beeline.solvers.bundle_models import Penalty, QuadraticModel
 from beeline.solvers.line_search import valley
 from beeline.solvers.planes import Plane, Planes, tangent
@@ -63,7 +64,9 @@ class TestKinks:
         dz[:10] = 0
         y, c = np.sign(random.normal(size=3000)), random.random(3000)
         slopes, moved = dz.copy(), z.copy()
-        value, offset = loss.stretch(moved, slopes, (-0.1, 0.2, 0.4), y, c)
+        value, offset, terms, size = loss.stretch(moved, slopes, (-0.1, 0.2, 0.4), y, c)
+        assert np.abs(slopes).sum() <= size
+        assert abs(offset) <= terms
         np.testing.assert_allclose(moved, z + 0.2 * dz)
         assert value == pytest.approx(loss.sum(moved, y, c))
         for scale in (0.0, 0.1, 1.0, 10.0):
@@ -75,6 +78,20 @@ class TestKinks:
             steps = 0.5 * (steps[1:] + steps[:-1])
             mean = np.mean([c * loss.value_and_grad(z + t * dz, y)[1] for t in steps], axis=0)
             np.testing.assert_allclose(slopes, mean, atol=1e-3)
+
+    @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2), OwnHinge()])
+    @pytest.mark.parametrize("far", [1.0, 1e9, 1e25, 1e192])
+    @pytest.mark.parametrize("intercept", ["regularized", "none"])
+    def test_planes_lie_below_the_losses_however_far_a_stretch_goes(self, loss, far, intercept):
+        """Its ends may be where a programme went astray; tangents there are differences of huge numbers."""
+        random = np.random.default_rng(0)
+        X, y = random.normal(size=(30, 3)), np.sign(random.normal(size=30))
+        o = Objective(from_arrays(X), y, random.random(30), loss, L1(), 1.0, intercept)
+        best = o.at(0.1 * random.normal(size=o.size))
+        _, plane = _stretched(best.line(far * random.normal(size=o.size)), 0.0, 0.0, 0.2)
+        for scale in (0.0, 0.1, 1.0, 10.0):
+            theta = scale * random.normal(size=o.size)
+            assert plane.at(theta) - plane.drift * np.linalg.norm(theta) <= o.at(theta).loss * (1 + 1e-12)
 
     def test_lengths_must_agree(self):
         with pytest.raises(ValueError, match="one number a row"):

@@ -1,6 +1,7 @@
 """Certificates are true where the data are hostile: every gap is held against an optimum that others found."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from sklearn.datasets import load_diabetes, load_wine, make_blobs
 from beeline import CostSensitiveClassifier, LinearModel, LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import Logistic, SoftEpsilonInsensitive, SoftQuantile
+from beeline.losses import LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
 from beeline.objective import Objective, conjugate_bound
+from beeline.objective.certificates import rounding_of
 from beeline.regularizers import L2
 from beeline.solvers.base import Solver, Status, Step
 
@@ -256,3 +258,15 @@ def test_what_is_worth_nothing_is_said():
         LinearModel("hinge", "l1", C=1e-6).fit(TestLies.X, TestLies.o.labels)
     with pytest.warns(ConvergenceWarning, match="reached its pass limit"):
         LinearModel("logistic", max_passes=3, tol=1e-6).fit(TestLies.X, TestLies.o.labels)
+
+
+def test_rounding_counts_where_labels_are_met_to_the_last_digit():
+    """Slopes are zero there as far as doubles go, and the losses of the weights themselves are not."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=20), 1e6 + random.normal(size=20)
+    x, y = x[x * (y / x) == y], y[x * (y / x) == y]
+    o = Objective(from_arrays(np.diag(x)), y, np.full(len(y), 1e7), LeastSquares(), L2(), 1e-20, "none")
+    point = o.at(y / x)
+    assert point.loss == 0
+    missed = [Fraction(a) * Fraction(b) - Fraction(c) for a, b, c in zip(x, point.theta, y, strict=True)]
+    assert 0 < 0.5e7 * float(sum(r * r for r in missed)) <= rounding_of(point)

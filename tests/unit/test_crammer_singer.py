@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ParameterError
 from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays
-from beeline.losses import CrammerSinger, Hinge
+from beeline.losses import CrammerSinger, Hinge, MulticlassMargin, ScaledMulticlassMargin, WestonWatkins
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers import crammer_singer
@@ -76,6 +76,46 @@ def test_a_step_solves_the_row_exactly(k):
     np.testing.assert_allclose(product, X.T @ best[None, :], atol=1e-12)
     np.testing.assert_allclose(totals, best, atol=1e-12)
     assert gain == pytest.approx(best[y[0]], abs=1e-12)
+
+
+def growth_of(beta, g, q):
+    return beta @ g - q / 2 * (beta @ beta + beta.sum() ** 2)
+
+
+@given(st.integers(2, 40), st.integers(0, 10_000), st.booleans())
+def test_a_step_of_the_other_hinges_is_the_best_one(k, seed, scaled):
+    """No step towards an end of the set of β, from what one sweep finds, makes the dual grow."""
+    random = np.random.default_rng(seed)
+    X, y, c = random.normal(size=(1, 3)), np.zeros(1, dtype=np.int64), 10 ** random.uniform(-3, 3, size=1)
+    delta = np.append(0.0, random.integers(0, 4, size=k - 1) * 10 ** random.uniform(-1, 1, size=k - 1))
+    sweeps = sweeps_of(X, y, c, k)
+    sweeps.set_hinges(np.tile(delta, (k, 1)) if scaled else NONE)
+    sweeps.sweep()
+    beta, g, q = -product_of(sweeps, X, k)[2][1:], np.ones(k - 1), float(X[0] @ X[0]) / 2
+    slopes = g - q * (beta + beta.sum())
+    if scaled:
+        used = np.divide(beta, delta[1:], out=np.zeros(k - 1), where=delta[1:] > 0)
+        assert (beta >= 0).all()
+        assert (beta[delta[1:] == 0] == 0).all()
+        assert used.sum() <= c[0] * (1 + 1e-14)
+        most = c[0] * max(0.0, (delta[1:] * slopes).max())
+    else:
+        assert ((beta >= 0) & (beta <= c[0])).all()
+        most = c[0] * np.maximum(slopes, 0).sum()
+    assert most - beta @ slopes <= 1e-10 * (growth_of(beta, g, q) + c[0])
+
+
+@pytest.mark.parametrize("loss", [CrammerSinger(), MulticlassMargin(), ScaledMulticlassMargin(), WestonWatkins()])
+@pytest.mark.parametrize("size", [0.0, 1e-320, 1e-170, 1e-9])
+@pytest.mark.parametrize("tol", [1e-4, 1e-7])
+def test_rows_that_weigh_nothing(loss, size, tol):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 5))
+    X[::3] *= size
+    y = random.integers(0, 3, size=40).astype(float)
+    costs = 10 ** random.uniform(-3, 4, size=40)
+    result = ClassDualCD(tol, 1e5).run(Objective(from_arrays(X), y, costs, loss, L2(), 1.0, "none", n_outputs=3))
+    assert result.status is Status.CONVERGED
 
 
 @every_width

@@ -11,7 +11,7 @@ import scipy.sparse
 from beeline import LinearModel, LogisticRegression, Model, convert
 from beeline.data.arrays import from_arrays
 from beeline.exceptions import ParameterError
-from beeline.losses import Hinge, Logistic, Softmax, VectorLoss
+from beeline.losses import Hinge, Logistic, MulticlassPerceptron, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers import preconditioning
@@ -202,3 +202,12 @@ def test_a_loss_of_ones_own():
     assert own.model_.settings["multiclass"] == "smoothed"
     centred = own.coef_ - own.coef_.mean(axis=0)  # nobody knows that only differences count here
     np.testing.assert_allclose(centred, LogisticRegression(tol=1e-12).fit(X, Y).coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("cost", [1e-8, 1.0, 1e3])
+def test_intercepts_whose_slopes_are_next_to_nothing(cost):
+    """Rows of one class only: with kinks rounded off less and less, slopes fall below 1e-308 before they are zero."""
+    data, costs = from_arrays(np.zeros((5, 1))), np.full(5, cost)
+    null = Objective(data, np.zeros(5), costs, MulticlassPerceptron(), L2(), 1.0, "free", n_outputs=5).null
+    assert np.isfinite(null.theta).all()
+    assert null.value <= 1e-9 * cost

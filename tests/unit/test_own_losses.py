@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from beeline import LinearModel, Model
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, Hinge, RoundedHinge, ScalarLoss, SoftHinge, VectorLoss
-from beeline.losses.checking import check_loss, has_kinks
+from beeline.losses.checking import check_loss, fault_after_training, has_kinks
 from beeline.regularizers import ElasticNet
 
 RNG = np.random.default_rng(3)
@@ -386,3 +386,102 @@ def test_labels_of_a_kind_that_there_is_not():
 
     with pytest.raises(ParameterError, match=r"has labels = 'binaries'; they are one of binary, real"):
         LinearModel(Misspelt()).fit(X, Z)
+
+
+@pytest.mark.parametrize("C", [1.0, "auto"])
+def test_two_classes_by_two_scores(C):
+    model = LinearModel(SquaredMargins(), C=C).fit(X, SIGNS)
+    assert model.coef_.shape == (1, 6)
+    assert model.report_.converged
+    assert model.score(X, SIGNS) > 0.9
+    assert model.set_params(warm_start=True).fit(X, SIGNS).fit(X, SIGNS).report_.converged
+    with pytest.raises(ParameterError, match="nonnegative=True says nothing of two classes"):
+        LinearModel(SquaredMargins(), nonnegative=True).fit(X, SIGNS)
+
+
+class Tired(ScalarLoss):
+    """A squared hinge that grows slower and slower from a margin on where no look before training gets to."""
+
+    labels = "binary"
+
+    def __init__(self, limit=5.0):
+        self.limit = limit
+
+    def value_and_grad(self, z, y):
+        margin, top = y * z, 1 + self.limit
+        short, beyond = np.maximum(1 - margin, 0), np.maximum(-self.limit - margin, 0)
+        value = np.where(beyond > 0, top**2 + 2 * top * np.log1p(beyond), short**2)
+        return value, -2 * y * np.where(beyond > 0, top / (1 + beyond), short)
+
+
+class TiredOfTwo(VectorLoss):
+    """The same for the difference of two scores."""
+
+    def value_and_grad(self, z, y):
+        value, slope = Tired(limit=30.0).value_and_grad(z[:, 1] - z[:, 0], np.where(y == 1, 1.0, -1.0))
+        return value, np.column_stack([-slope, slope])
+
+
+class Clipped(ScalarLoss):
+    """Convex, with slopes that are too small far away."""
+
+    def value_and_grad(self, z, y):
+        return (z - y) ** 2, 2 * np.clip(z - y, -60, 60)
+
+
+def far_row(n, x):
+    """Rows alike, and one that lies far on the wrong side."""
+    return np.append(np.ones(n), x)[:, None], np.append(np.ones(n), 0.0)
+
+
+@pytest.mark.parametrize("solver", ["bundle", "lbfgs"])
+@pytest.mark.parametrize(
+    ("loss", "rows"), [(Tired(), (70, 20.0)), (TiredOfTwo(), (2000, 60.0))], ids=["one score", "two scores"]
+)
+def test_no_certificate_where_training_got_to_what_is_not_convex(loss, rows, solver):
+    with pytest.warns(ConvergenceWarning, match=r"an unknown distance.* not convex: as the scores? of .*; let the"):
+        model = LinearModel(loss, solver=solver, fit_intercept=False).fit(*far_row(*rows))
+    report = model.report_
+    assert (report.gap, report.converged) == (None, False)
+    assert report.status == ("limit" if rows == (2000, 60.0) and solver == "bundle" else "unproven")
+    assert "an unknown distance above the optimum" in report.sentence
+    assert all(point.gap == math.inf for point in model.results_[0].trace)
+    if rows == (70, 20.0):
+        assert report.objective > 1.04 * 65.69  # J of a smaller weight: the certificate would have been false
+
+
+def test_slopes_that_are_wrong_where_training_got_to():
+    y = Z.copy()
+    y[300] = 100.0
+    words = r"Clipped\(\) is not convex, or has a wrong slope: as the score of the label 100"
+    with pytest.warns(ConvergenceWarning, match=words):
+        assert LinearModel(Clipped(), solver="lbfgs").fit(X, y).report_.gap is None
+
+
+def test_a_look_after_training_finds_the_row_among_many():
+    X_many = np.random.default_rng(0).normal(size=(20_000, 3))
+    y = X_many @ np.ones(3)
+    y[15_001] = -100.0
+    with pytest.warns(ConvergenceWarning, match="label -100"):
+        assert LinearModel(Clipped(), solver="lbfgs").fit(X_many, y).report_.gap is None
+
+
+def test_what_is_trusted_is_not_looked_at_after_training():
+    class Believed(Tired):
+        trusted = True
+
+    assert LinearModel(Believed(), fit_intercept=False).fit(*far_row(70, 20.0)).report_.converged
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_a_look_after_training_finds_nothing_wrong_with_the_librarys_losses(name):
+    loss, random = LOSSES[name](), np.random.default_rng(1)
+    vector = isinstance(loss, VectorLoss)
+    for scale in (1e-12, 1.0, 30.0):
+        end = scale * random.normal(size=(60, 3) if vector else 60)
+        y = {"binary": SIGNS[:60], "classes": CLASSES[:60].astype(float), "none": np.zeros(60)}.get(loss.labels)
+        if y is None:
+            y = np.abs(random.normal(size=end.shape)) * (1e6 if loss.link == "none" and loss.labels != "sets" else 0.5)
+        y = np.where(random.random(y.shape) < 0.5, 1.0, -1.0) if loss.labels == "sets" else y
+        for start in (np.zeros_like(end), end, end + 1e-9):
+            assert fault_after_training(loss, y, start, end) is None

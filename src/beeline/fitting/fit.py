@@ -35,6 +35,7 @@ _WORST_FIRST = (
     Status.TIME,
     Status.LIMIT,
     Status.STALLED,
+    Status.UNPROVEN,
     Status.CONVERGED,
 )
 _AFTER_SEARCH = 0.2  # of the time limit, that is left for the model whatever the search took

@@ -69,7 +69,7 @@ def loss_stretch(
     y: NDArray[float64],
     c: NDArray[float64],
     threads: int = 0,
-) -> tuple[float, float]: ...
+) -> tuple[float, float, float, float]: ...
 def loss_along(
     name: str,
     parameters: tuple[float, float],

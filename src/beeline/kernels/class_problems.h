@@ -7,7 +7,7 @@
 // - scaled slacks, max_k max(0, Δ_k g_k):  β_k = Δ_k π_k, π_k ≥ 0, Σ π_k ≤ c.
 //
 // The term (Σ dβ)² has a multiplier τ = q Σ dβ; for a given τ the classes are independent, and Σ dβ falls with τ: the
-// right τ is the root of a function that only falls.
+// right τ is the root of a function that only falls, and whose pieces are straight.
 #pragma once
 
 #include <algorithm>
@@ -18,24 +18,25 @@
 
 namespace beeline {
 
-// Where a falling function of one number, made of flat pieces, is zero: secants within a bracket, halved where slow.
+// A function of one number at some place.
+struct Tangent {
+  double value, slope;
+};
+
+// Where a falling function of straight pieces is zero, from 0 on: Newton's steps, which are exact on the root's own
+// piece, within a bracket that is halved where they leave it or take long.
 template <class Function>
 double falling_root(Function f, double low, double high, double enough) {
-  double f_low = f(low), f_high = f(high);
-  if (f_low <= 0) return low;
-  if (f_high >= 0) return high;
-  double t = low;
-  for (int i = 0; i < 100; ++i) {
-    t = i % 3 == 2 ? 0.5 * (low + high) : low + (high - low) * f_low / (f_low - f_high);
-    const double value = f(t);
-    if (std::fabs(value) <= enough || !(low < t && t < high)) break;
-    if (value > 0) {
-      low = t;
-      f_low = value;
-    } else {
-      high = t;
-      f_high = value;
-    }
+  constexpr double kRounding = 2 * std::numeric_limits<double>::epsilon();
+  double t = 0;
+  for (int i = 1; i < 200; ++i) {
+    const Tangent at = f(t);
+    if (std::fabs(at.value) <= enough) break;
+    (at.value > 0 ? low : high) = t;
+    const double next = t - at.value / at.slope;
+    if (std::fabs(next - t) <= kRounding * std::fabs(t)) break;
+    t = low < next && next < high && i % 8 != 0 ? next : 0.5 * (low + high);
+    if (!(low < t && t < high)) break;
   }
   return t;
 }
@@ -47,6 +48,21 @@ struct HingeRow {
   const double* g;
   const double* beta;
   const double* delta;  // null for Weston & Watkins
+
+  double largest_slack() const {
+    double most = 0;
+    for (std::size_t k = 0; k < n; ++k)
+      if (k != y) most = std::max(most, std::fabs(g[k]));
+    return most;
+  }
+
+  // The same row with a q that can be divided by. A row of zeros, or nearly so, has none; a q that is too large only
+  // makes steps shorter, and this one lets all of the cost go to a class that is better by 1e-12 of the slacks.
+  HingeRow with_weight() const {
+    HingeRow row = *this;
+    row.q = std::max(q, 1e-12 * largest_slack() / cost);
+    return row;
+  }
 };
 
 class SeparateHinges {
@@ -80,28 +96,32 @@ class SeparateHinges {
     return sum;
   }
 
-  // The best β.
-  void solve(const HingeRow& row, double* next) const {
-    const auto at = [&](std::size_t k, double tau) {
-      return std::min(std::max(row.beta[k] + (row.g[k] - tau) / row.q, 0.0), row.cost);
-    };
-    double most = 0;
-    for (std::size_t k = 0; k < row.n; ++k)
-      if (k != row.y) most = std::max(most, std::fabs(row.g[k]));
-    const double reach = static_cast<double>(row.n) * most;
+  // The best β; some slack is not zero.
+  void solve(const HingeRow& given, double* next) const {
+    const HingeRow row = given.with_weight();
+    const double reach = static_cast<double>(row.n) * row.largest_slack();
     const double tau = falling_root([&](double t) {
-      double sum = 0;
-      for (std::size_t k = 0; k < row.n; ++k)
-        if (k != row.y) sum += at(k, t) - row.beta[k];
-      return row.q * sum - t;
+      double sum = 0, inside = 0;
+      for (std::size_t k = 0; k < row.n; ++k) {
+        if (k == row.y) continue;
+        const double beta = at(row, k, t);
+        sum += beta - row.beta[k];
+        inside += beta > 0 && beta < row.cost;
+      }
+      return Tangent{row.q * sum - t, -inside - 1};
     }, -reach, reach, 1e-15 * reach);
-    for (std::size_t k = 0; k < row.n; ++k) next[k] = k == row.y ? 0.0 : at(k, tau);
+    for (std::size_t k = 0; k < row.n; ++k) next[k] = k == row.y ? 0.0 : at(row, k, tau);
   }
 
   // β for scores near the optimum.
   static void start(const HingeRow& row, double width, double* next) {
     for (std::size_t k = 0; k < row.n; ++k)
       next[k] = k == row.y ? 0.0 : row.cost * std::min(std::max(row.g[k] / width, 0.0), 1.0);
+  }
+
+ private:
+  static double at(const HingeRow& row, std::size_t k, double tau) {
+    return std::min(std::max(row.beta[k] + (row.g[k] - tau) / row.q, 0.0), row.cost);
   }
 };
 
@@ -134,18 +154,16 @@ class ScaledSlacks {
     return sum;
   }
 
-  // The best β: for each τ the best π of the simplex, by a multiplier ν of its own.
-  void solve(const HingeRow& row, double* next) {
-    double most = 0;
-    for (std::size_t k = 0; k < row.n; ++k)
-      if (k != row.y) most = std::max(most, std::fabs(row.g[k]));
-    const double reach = static_cast<double>(row.n + 1) * most;
+  // The best β: for each τ the best π of the simplex, by a multiplier ν of its own. Some slack is not zero.
+  void solve(const HingeRow& given, double* next) const {
+    const HingeRow row = given.with_weight();
+    const double reach = static_cast<double>(row.n + 1) * row.largest_slack();
     const double tau = falling_root([&](double t) {
-      shares(row, t, next);
+      const double slope = shares(row, t, next);
       double sum = 0;
       for (std::size_t k = 0; k < row.n; ++k)
         if (k != row.y) sum += next[k] - row.beta[k];
-      return row.q * sum - t;
+      return Tangent{row.q * sum - t, slope - 1};
     }, -reach, reach, 1e-14 * reach);
     shares(row, tau, next);
   }
@@ -183,26 +201,40 @@ class ScaledSlacks {
     return low;
   }
 
-  // β for a τ: π_k = max(0, π⁰_k + (Δ_k (g_k − τ) − ν)/(qΔ_k²)), ν ≥ 0 so that Σ π ≤ c.
-  void shares(const HingeRow& row, double tau, double* next) const {
-    const auto at = [&](std::size_t k, double nu) {
-      const double d = row.delta[k];
-      return d > 0 ? std::max(row.beta[k] / d + (row.g[k] - tau - nu / d) / (row.q * d), 0.0) : 0.0;
-    };
+  // β for a τ: π_k = max(0, π⁰_k + (Δ_k (g_k − τ) − ν)/(qΔ_k²)), ν ≥ 0 so that Σ π ≤ c. Returns the slope of q Σ β in
+  // τ, where ν moves so that Σ π stays.
+  static double shares(const HingeRow& row, double tau, double* next) {
     double top = 0;
     for (std::size_t k = 0; k < row.n; ++k)
       if (k != row.y) top = std::max(top, row.delta[k] * (row.g[k] - tau) + row.q * row.delta[k] * row.beta[k]);
     const double nu = falling_root([&](double v) {
-      double sum = 0;
+      double sum = 0, slope = 0;
       for (std::size_t k = 0; k < row.n; ++k)
-        if (k != row.y) sum += at(k, v);
-      return sum - row.cost;
+        if (const double pi = share(row, k, tau, v); pi > 0) {
+          sum += pi;
+          slope -= 1 / (row.q * row.delta[k] * row.delta[k]);
+        }
+      return Tangent{sum - row.cost, slope};
     }, 0.0, top, 1e-15 * row.cost);
-    double sum = 0;
-    for (std::size_t k = 0; k < row.n; ++k) sum += next[k] = k == row.y ? 0.0 : at(k, nu);
-    const double scale = sum > row.cost ? row.cost / sum : 1.0;  // what the root has left
-    for (std::size_t k = 0; k < row.n; ++k)
-      if (k != row.y) next[k] *= scale * row.delta[k];
+    double sum = 0, count = 0, inverses = 0, squares = 0;
+    for (std::size_t k = 0; k < row.n; ++k) {
+      next[k] = share(row, k, tau, nu);
+      if (!(next[k] > 0)) continue;
+      sum += next[k];
+      ++count;
+      inverses += 1 / row.delta[k];
+      squares += 1 / (row.delta[k] * row.delta[k]);
+    }
+    const bool full = nu > 0 || sum > row.cost;
+    const double scale = full && sum > 0 ? row.cost / sum : 1.0;  // what the root has left
+    for (std::size_t k = 0; k < row.n; ++k) next[k] *= scale * (k == row.y ? 0.0 : row.delta[k]);
+    return full && squares > 0 ? inverses * inverses / squares - count : -count;
+  }
+
+  static double share(const HingeRow& row, std::size_t k, double tau, double nu) {
+    const double d = row.delta[k];
+    if (k == row.y || !(d > 0)) return 0.0;
+    return std::max(row.beta[k] / d + (row.g[k] - tau - nu / d) / (row.q * d), 0.0);
   }
 };
 

@@ -8,11 +8,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -147,20 +149,21 @@ std::pair<double, double> loss_along(const std::string& name, const Parameters& 
   return {total.value, total.slope};
 }
 
-std::pair<double, double> loss_stretch(const std::string& name, const Parameters& parameters, Output z, Output dz,
-                                       std::array<double, 3> t, Vector y, Vector c, int threads) {
+std::tuple<double, double, double, double> loss_stretch(const std::string& name, const Parameters& parameters, Output z,
+                                                        Output dz, std::array<double, 3> t, Vector y, Vector c,
+                                                        int threads) {
   const std::size_t n = z.size();
   if (dz.size() != n || y.size() != n) throw std::invalid_argument("there must be one number a row");
   const Costs costs(c.data(), c.size(), n);
   nb::gil_scoped_release release;
-  const Pair total = with_loss(name, parameters, [&](auto loss) {
-    return sum_parts<Pair>(n, 1, threads, [&](std::size_t begin, std::size_t end) {
+  const StretchSums total = with_loss(name, parameters, [&](auto loss) {
+    return sum_parts<StretchSums>(n, 1, threads, [&](std::size_t begin, std::size_t end) {
       return sum_runs(begin, end, [&](std::size_t i, std::size_t stop) {
         return stretch_part(loss, z.data() + i, dz.data() + i, t, y.data() + i, costs.from(i), stop - i);
       });
     });
   });
-  return {total.value, total.slope};
+  return {total.value, total.offset, total.terms, total.slopes};
 }
 
 // Σ ψ_i(scale · a_i); a row that costs nothing has ψ(0) = 0 and no other feasible a. psi(i) is ψ_i, zero(i) says

@@ -306,7 +306,7 @@ class ScalarLoss(RowLoss):
 
     def stretch(
         self, z: Floats, dz: Floats, times: tuple[float, float, float], y: Floats, c: Floats
-    ) -> tuple[float, float]:
+    ) -> tuple[float, float, float, float]:
         """A step along a line, and a plane below the losses that suits a stretch of it.
 
         `times` are (where the stretch begins, t, where it ends). The plane is made of one line a row, which lies below
@@ -318,7 +318,8 @@ class ScalarLoss(RowLoss):
 
         Returns
         -------
-        Σ c_i l at z + t·dz, and the sum of what the lines are at zero.
+        Σ c_i l at z + t·dz; the sum of what the lines are at zero; and the sizes of the numbers that this is a sum of,
+        and of those that the slopes are sums of, to which their rounding is relative.
         """
         if self.compiled:
             return loss_stretch(self.compiled, self.parameters, z, dz, times, y, c)
@@ -327,8 +328,11 @@ class ScalarLoss(RowLoss):
         room = (rises - falls) * (right - left)
         share = np.divide(high - low - falls * (right - left), room, out=np.zeros_like(z), where=room > 0).clip(0, 1)
         offsets = (1 - share) * (low - falls * left) + share * (high - rises * right)
+        terms = (1 - share) * (np.abs(low) + np.abs(falls * left)) + share * (np.abs(high) + np.abs(rises * right))
         z[:], dz[:] = moved, c * (falls + share * (rises - falls))
-        return float(np.sum(c * self._evaluated(moved, y)[0])), float(np.sum(c * offsets))
+        sums = (self._evaluated(moved, y)[0], offsets, terms, np.abs(falls) + np.abs(rises))
+        value, offset, size, slopes = (float(np.sum(c * of)) for of in sums)
+        return value, offset, size, slopes
 
 
 class VectorLoss(RowLoss):

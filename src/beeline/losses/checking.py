@@ -1,21 +1,29 @@
-"""A look at a loss of one's own before it is trusted: its numbers, its slopes, whether it is convex, and kinks."""
+"""A look at a loss of one's own before it is trusted: its numbers, its slopes, whether it is convex, and kinks.
+
+What is seen before training begins is said by an exception. Training may then get to scores that nobody looked at, so
+that there is a second look, where it ended.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
 
-from beeline._types import Floats
+from beeline._types import Floats, Ints
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Labels, Loss, RowLoss, ScalarLoss, VectorLoss
 
-__all__ = ["check_loss", "has_kinks", "settle_smoothness"]
+__all__ = ["check_loss", "fault_after_training", "has_kinks", "settle_smoothness"]
 
 _ROWS, _FEWER = 100, 25  # that are looked at; for kinks, which takes longer
+_ROWS_AFTER = 900  # that are looked at after training
 _STEP, _CLOSE, _ROUNDING = 1e-6, 1e-3, 1e-12
 _PLACES = 33  # on a line, between which slopes must not fall
+_BEYOND = 1.0  # of a line's length, that it goes on at both ends after training
+_SHORTEST = 1e-3  # of scores and labels, lest slopes differ by their rounding only
 _HALVINGS, _LEFT = 40, 1e-4  # of an interval; what a jump leaves of the slope's change, and a steep curve does not
 
 
@@ -55,9 +63,28 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
         )
     if isinstance(loss, ScalarLoss) and type(loss).curvature is not RowLoss.curvature:
         _check_curvature(loss, z, y, slopes)
-    _check_convexity(loss, y, n_outputs)
+    for lines in _lines(loss, y, n_outputs):
+        if fault := lines.fault():
+            raise ParameterError(f"{loss!r} {fault}; without convexity no optimum can be certified")
     if isinstance(loss, ScalarLoss) and loss.piecewise_linear:
         _check_kinks(loss, y)
+
+
+def fault_after_training(loss: RowLoss, y: Floats, start: Floats, end: Floats) -> str | None:
+    """What is wrong with a loss where training got to, as the rest of a sentence; None where nothing was found.
+
+    Lines lead from the scores at the start of training to those at its end, and from these to those of another row, and
+    beyond. Of many rows those are taken whose scores moved farthest, those of extreme labels, and some of all.
+    """
+    if loss.trusted or not len(y):
+        return None
+    rows = _telling_rows(y, start, end)
+    y, start, end = y[rows], start[rows], end[rows]
+    others = np.roll(end, len(end) // 2, axis=0)
+    for begin, to in ((start, end), (end, others)):
+        if fault := _between(loss, y, begin, to).fault():
+            return fault
+    return None
 
 
 def has_kinks(loss: RowLoss, y: Floats, n_outputs: int = 1) -> bool:
@@ -67,7 +94,7 @@ def has_kinks(loss: RowLoss, y: Floats, n_outputs: int = 1) -> bool:
     vanishes for a loss that is smooth, however steep its slope, and does not where there is a jump.
     """
     with np.errstate(all="ignore"):  # far out, numbers may be too large for doubles
-        return any(_jumps(slopes_at, t[:-1], t[1:]) for slopes_at, t in _lines(loss, y[:_FEWER], n_outputs))
+        return any(_jumps(lines.slopes_at, lines.t[:-1], lines.t[1:]) for lines in _lines(loss, y[:_FEWER], n_outputs))
 
 
 def _jumps(slopes_at: Callable[[Floats], Floats], low: Floats, high: Floats) -> bool:
@@ -106,22 +133,6 @@ def _check_curvature(loss: ScalarLoss, z: Floats, y: Floats, slopes: Floats) -> 
         )
 
 
-def _check_convexity(loss: RowLoss, y: Floats, n_outputs: int) -> None:
-    for slopes_at, t in _lines(loss, y, n_outputs):
-        with np.errstate(all="ignore"):  # where a slope is not finite, nothing can be said
-            slopes = slopes_at(t)
-            fall = np.diff(slopes, axis=0) < -_STEP * (1 + np.abs(slopes).max(axis=0))
-        if fall.any():
-            at, row = (int(k[0]) for k in np.nonzero(fall))
-            scalar = isinstance(loss, ScalarLoss)
-            where = f"goes from {t[at, row]:.4g} to {t[at + 1, row]:.4g}" if scalar else "go along a line"
-            raise ParameterError(
-                f"{loss!r} is not convex: as the score{'' if scalar else 's'} of the label {y[row]} {where}, its slope "
-                f"falls from {slopes[at, row]:.4g} to {slopes[at + 1, row]:.4g}; without convexity no optimum can be "
-                "certified"
-            )
-
-
 def _check_kinks(loss: ScalarLoss, y: Floats) -> None:
     """A line search believes the kinks that it is told: slopes must change by their jumps, and nowhere else."""
     if type(loss).kinks is ScalarLoss.kinks:
@@ -129,8 +140,8 @@ def _check_kinks(loss: ScalarLoss, y: Floats) -> None:
     told = [(np.asarray(scores), jump) for scores, jump in loss.kinks(y.copy())]
     if not all(scores.shape == y.shape and scores.dtype == np.float64 for scores, _ in told):
         raise ParameterError(f"{loss!r} must give the scores of its kinks as float64, one a row, {len(y)} numbers")
-    for slopes_at, t in _lines(loss, y, 1):
-        slopes = slopes_at(t)
+    for lines in _lines(loss, y, 1):
+        t, slopes = lines.t, lines.slopes_at(lines.t)
         passed = sum((jump * ((t[:-1] < scores) & (scores < t[1:])) for scores, jump in told), np.zeros_like(t[1:]))
         at_end = np.any([(t[:-1] == scores) | (t[1:] == scores) for scores, _ in told], axis=0)
         wrong = ~at_end & (np.abs(np.diff(slopes, axis=0) - passed) > _CLOSE * (1 + np.abs(slopes).max(axis=0)))
@@ -150,24 +161,106 @@ def _places(loss: RowLoss, y: Floats, n_outputs: int) -> tuple[Floats, Floats]:
     return random.uniform(-2, 2, size=shape), random.normal(size=shape)
 
 
-def _lines(loss: RowLoss, y: Floats, n_outputs: int) -> Iterator[tuple[Callable[[Floats], Floats], Floats]]:
-    """(slopes along a line through each row's scores, places on it): lines near zero, and beyond all labels.
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """A line through the scores of each row, z + t·direction, and places t on it: a column for each row."""
 
-    Places are a matrix with a column for each row, and so are the slopes there.
-    """
+    loss: RowLoss
+    y: Floats
+    z: Floats
+    direction: Floats
+    t: Floats
+
+    def at(self, t: Floats) -> tuple[Floats, Floats, float]:
+        """The values at places, the slopes along the lines, and the largest that these could be if nothing cancelled.
+
+        To which rounding is relative: where all scores rise together, slopes may cancel to nothing.
+        """
+        move = t if self.z.ndim == 1 else t[:, :, None]
+        scores = (self.z + move * self.direction).reshape(-1, *self.z.shape[1:])
+        values, slopes = self.loss.value_and_grad(scores, np.concatenate([self.y] * len(t)))
+        direction = np.concatenate([self.direction] * len(t))
+        sizes = _along(np.abs(slopes), np.abs(direction))
+        size = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+        return values.reshape(t.shape), _along(slopes, direction).reshape(t.shape), size
+
+    def slopes_at(self, t: Floats) -> Floats:
+        """The slopes alone."""
+        return self.at(t)[1]
+
+    def fault(self) -> str | None:
+        """Where slopes fall, or values change by what lies not between the slopes of both ends; None: nowhere.
+
+        What is not finite says nothing.
+        """
+        with np.errstate(all="ignore"):
+            values, slopes, size = self.at(self.t)
+            fall = np.diff(slopes, axis=0) < -_STEP * size
+            steps, change = np.diff(self.t, axis=0), np.diff(values, axis=0)
+            rounding = 4 * np.finfo(np.float64).eps * np.abs(values).max(axis=0)
+            room = _CLOSE * steps * (np.abs(slopes[:-1]) + np.abs(slopes[1:]) + _STEP * size) + rounding
+            wrong = (change < slopes[:-1] * steps - room) | (change > slopes[1:] * steps + room)
+            wrong &= np.isfinite(change) & np.isfinite(room)
+        if fall.any():
+            at, row = (int(k[0]) for k in np.nonzero(fall))
+            return (
+                f"is not convex: {self._move(at, row)}, its slope falls from {slopes[at, row]:.4g} to "
+                f"{slopes[at + 1, row]:.4g}"
+            )
+        if wrong.any():
+            at, row = (int(k[0]) for k in np.nonzero(wrong))
+            least, most = slopes[at : at + 2, row] * steps[at, row]
+            return (
+                f"is not convex, or has a wrong slope: {self._move(at, row)}, its value changes by "
+                f"{change[at, row]:.4g}, and by its slopes that is between {least:.4g} and {most:.4g}"
+            )
+        return None
+
+    def _move(self, at: int, row: int) -> str:
+        """From one place to the next, in words."""
+        if self.z.ndim > 1:
+            return f"as the scores of the label {self.y[row]} go along a line"
+        begin, end = self.z[row] + self.direction[row] * self.t[at : at + 2, row]
+        return f"as the score of the label {self.y[row]} goes from {begin:.4g} to {end:.4g}"
+
+
+def _lines(loss: RowLoss, y: Floats, n_outputs: int) -> Iterator[_Lines]:
+    """Lines near zero, and beyond all labels."""
     z, direction = _places(loss, y, n_outputs)
     if isinstance(loss, ScalarLoss):
         z, direction = np.zeros(len(y)), np.ones(len(y))
-
-    def slopes_at(t: Floats) -> Floats:
-        move = t if z.ndim == 1 else t[:, :, None]
-        scores = (z + move * direction).reshape(-1, *z.shape[1:])
-        slopes = loss.value_and_grad(scores, np.concatenate([y] * len(t)))[1]
-        return _along(slopes, np.concatenate([direction] * len(t))).reshape(t.shape)
-
     largest = float(np.abs(y).max()) if y.size and loss.labels != "none" else 0.0
     for reach in (3.0, 4 * max(1.0, largest)):
-        yield slopes_at, np.repeat(np.linspace(-reach, reach, _PLACES)[:, None], len(y), axis=1)
+        t = np.repeat(np.linspace(-reach, reach, _PLACES)[:, None], len(y), axis=1)
+        yield _Lines(loss, y, z, direction, t)
+
+
+def _between(loss: RowLoss, y: Floats, begin: Floats, end: Floats) -> _Lines:
+    """Lines through two scores of each row, and beyond; upwards, where there is such a direction."""
+    if begin.ndim == 1:
+        begin, end = np.minimum(begin, end), np.maximum(begin, end)
+    apart = end - begin
+    length = np.sqrt(np.square(apart).reshape(len(y), -1).sum(axis=1))
+    scale = np.abs(begin).reshape(len(y), -1).max(axis=1)
+    if loss.labels in ("real", "vectors"):
+        scale = np.maximum(scale, np.abs(y).reshape(len(y), -1).max(axis=1))
+    still = (length == 0).reshape(-1, *[1] * (apart.ndim - 1))
+    # Only one score moves where none has: moved together, they may make no difference.
+    unit = np.where(np.arange(apart[0].size) == 0, 1.0, 0.0).reshape(apart.shape[1:])
+    direction = np.where(still, unit, apart / np.where(still, 1.0, length.reshape(still.shape)))
+    length = np.maximum(length, _SHORTEST * np.maximum(scale, 1.0))
+    return _Lines(loss, y, begin, direction, np.linspace(-_BEYOND, 1 + _BEYOND, _PLACES)[:, None] * length)
+
+
+def _telling_rows(y: Floats, start: Floats, end: Floats) -> Ints:
+    """The rows to look at: some of all, those whose scores moved farthest, and those of extreme labels."""
+    n, third = len(y), _ROWS_AFTER // 3
+    if n <= _ROWS_AFTER:
+        return np.arange(n)
+    moved = np.square(end - start).reshape(n, -1).sum(axis=1)
+    sizes = np.abs(y).reshape(n, -1).max(axis=1)
+    farthest, extreme = (np.argpartition(of, n - third)[n - third :] for of in (moved, sizes))
+    return np.unique(np.concatenate([np.linspace(0, n - 1, third).astype(np.int64), farthest, extreme]))
 
 
 def _along(slopes: Floats, direction: Floats) -> Floats:

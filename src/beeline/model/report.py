@@ -20,8 +20,8 @@ class Report:
     sentence
         What happened, in words.
     status
-        Why the solver stopped: converged, limit, time, stalled, failed, interrupted or callback. Of several outputs,
-        the worst.
+        Why the solver stopped: converged, unproven, limit, time, stalled, failed, interrupted or callback. Of several
+        outputs, the worst.
     solver
         Who solved it.
     objective

@@ -70,11 +70,15 @@ class Allowance:
     rounding: float
 
     @classmethod
-    def of(cls, point: Point, slopes: list[Floats], totals: Floats) -> Allowance:
-        """For slopes with these sums along the intercepts; the point says how large scores and losses are."""
+    def of(cls, point: Point, slopes: list[Floats], totals: Floats, size: float | None = None) -> Allowance:
+        """For slopes with these sums along the intercepts; the point says how large scores and losses are.
+
+        `size`: what slopes are made of, where that is more than Σ |u_i|.
+        """
         o = point.objective
         unit = rounding_unit(o)
-        size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
+        if size is None:
+            size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
         given_up, mass = 0.0, 0.0
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)
@@ -99,12 +103,17 @@ def rounding_of(point: Point) -> float:
     """How far J at the point may be off by rounding.
 
     Rows at a kink have a slope of zero, and that of either side a rounding further on: there they count by their costs.
+    At the bottom of a curve, where labels are met to the last digit, they count by their curvatures.
     """
     if not math.isfinite(point.value):
         return math.inf
-    o = point.objective
+    o, unit = point.objective, rounding_unit(point.objective)
     slopes = point.slope_size + (0.0 if o.loss.smooth else float(o.costs.sum()))
-    return rounding_unit(o) * (_turnover(point, slopes) + 2 * point.value)
+    if o.loss.has_curvature:
+        curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
+        further = 0.5 * unit * point.score_reach * sum(absolute_sum(h) for h in curvatures)
+        slopes += further if math.isfinite(further) else 0.0
+    return unit * (_turnover(point, slopes) + 2 * point.value)
 
 
 def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, unit: float) -> tuple[float, float]:

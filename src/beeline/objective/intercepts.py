@@ -147,8 +147,7 @@ def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:
     """A Newton step, or one down the slope where there is no curvature; no longer than the reach."""
     step = -slope
     if not solve_positive(hessian.copy(), step) or not np.isfinite(step).all():
-        step = -slope
-        step *= reach / float(np.abs(step).max())
+        step = -slope / float(np.abs(slope).max()) * reach  # in this order: a slope may be next to nothing
     length = float(np.abs(step).max())
     return step if length <= reach else step * (reach / length)
 

@@ -13,7 +13,7 @@ from beeline.engines import Shard
 from beeline.exceptions import ParameterError
 from beeline.kernels import absolute_sum, add_scaled, dot
 from beeline.losses import ScalarLoss, VectorLoss
-from beeline.objective.certificates import tangent_bound
+from beeline.objective.certificates import rounding_unit, tangent_bound
 from beeline.objective.intercepts import best_intercept, best_intercepts
 
 if TYPE_CHECKING:
@@ -323,16 +323,17 @@ class Line:
         ends = [side[0] for side in (left, right) if side is not None]
         return best[1], ends[0], ends[-1]
 
-    def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, list[Floats]]:
+    def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, list[Floats], float]:
         """The point at t, and a plane below the loss of one score a row that suits the line between begin and end.
 
-        The plane is given by its value where all scores are zero, and its slope along each of them, shard by shard. No
-        pass over the data. The line and the point that it begins at are used up: their memory holds the results.
+        The plane is given by its value where all scores are zero, less what rounding may have done to it, and its slope
+        along each of them, shard by shard; and the size of those slopes, of which their rounding is a part. No pass
+        over the data. The line and the point that it begins at are used up: their memory holds the results.
         """
         o, point = self.point.objective, self.point
         loss = o.loss
         assert isinstance(loss, ScalarLoss)
-        value, offset = o.engine.sum(
+        value, offset, terms, size = o.engine.sum(
             lambda _, z, dz, y, c: loss.stretch(z, dz, (begin, t, end), y, c),
             o.shards,
             point.z,
@@ -342,7 +343,7 @@ class Line:
         )
         moved = Point(o, point.theta + t * self.direction, point.z)
         moved.__dict__["loss"] = float(value)
-        return moved, float(offset), self.dz
+        return moved, float(offset) - rounding_unit(o) * float(terms), self.dz, float(size)
 
     def move(self, t: float) -> Point:
         """The point at t; no pass over the data."""

@@ -64,8 +64,8 @@ class HeldOut:
     def losses(self) -> Floats:
         """The loss of each row: of all its scores together, or the sum over them."""
         z, y = self.z, np.asarray(self.labels, np.float64)
-        if isinstance(self.loss, VectorLoss):  # of two scores of which only the difference counts there is one
-            return self.loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([0 * z, z]), y)[0]
+        if isinstance(self.loss, VectorLoss):  # of two scores there is the difference
+            return self.loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
         assert self.loss is not None
         if self.names is not None:
             y = np.where(self.numbers[:, None] == (np.arange(z.shape[1]) if z.shape[1] > 1 else 1), 1.0, -1.0)

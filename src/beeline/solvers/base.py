@@ -18,9 +18,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, VectorLoss
+from beeline.losses.checking import fault_after_training
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
 
@@ -54,6 +57,7 @@ class Status(Enum):
     """Why a solver stopped."""
 
     CONVERGED = "stopped"
+    UNPROVEN = "stopped without a proof"
     LIMIT = "reached its pass limit"
     TIME = "reached its time limit"
     STALLED = "can make no more progress in double precision"
@@ -164,6 +168,8 @@ class Result:
         What else the solver has to say after its last iteration, by name.
     error
         What it failed by, where it did: θ is then the best intercept alone.
+    doubt
+        What is wrong with the loss where training got to, so that no bound holds; None where nothing was found.
     """
 
     theta: Floats
@@ -180,6 +186,7 @@ class Result:
     dual: Floats | None = field(repr=False, default=None)
     facts: dict[str, float] = field(default_factory=dict)
     error: str | None = None
+    doubt: str | None = None
 
     @property
     def gap(self) -> float:
@@ -297,6 +304,9 @@ class Solver(ABC):
         """What to know, and to change, where a result missed the tolerance; None where it did not."""
         if result.gap <= max(self.tol, ROUNDING_GAP):
             return None
+        if result.doubt:
+            advice = "let the loss be convex there too, or keep scores smaller (a smaller C, scaled labels)"
+            return f"{result.solver} {result.sentence}, since {result.doubt}; {advice}"
         if result.status in (Status.LIMIT, Status.TIME):
             name = "max_passes" if result.status is Status.LIMIT else "time_limit"
             advice = f"raise {name} (now {getattr(self, name):g}) or tol (now {self.tol:g}), or scale the features"
@@ -371,6 +381,9 @@ class _Run:
         if self.last is None:
             raise RuntimeError(f"the solver {self.solver.name} took no step")
         self._verify()
+        doubt = self._doubt()
+        if doubt and status is Status.CONVERGED:
+            status = Status.UNPROVEN
         last = self.last
         return Result(
             self.theta,
@@ -386,6 +399,7 @@ class _Run:
             self.trace,
             last.dual() if last.dual else None,
             last.facts,
+            doubt=doubt,
         )
 
     @property
@@ -425,7 +439,7 @@ class _Run:
     def _verify(self) -> None:
         """Evaluate J anew at the best point, and look whether the bound can be true."""
         if self.verified is not self.theta:
-            point = self._evaluated()
+            self.point = point = self._evaluated()
             self.theta, self.value, self.noise = point.theta, point.value, rounding_of(point)
             if not self.value <= self.null.value:
                 self._give_up_point()
@@ -440,6 +454,25 @@ class _Run:
         if point is not None and point.is_exact and point.objective is self.objective and point.theta is theta:
             return point
         return self.objective.at(theta)
+
+    def _doubt(self) -> str | None:
+        """What is wrong with a loss of one's own where training got to; then no bound was one, nor any gap so far."""
+        o, point = self.objective, self.point or self.objective.at_null()
+        if type(o.loss) in LOSSES.values():
+            return None
+        _, start = o.split(self.null.theta)
+        faults = o.engine.map(
+            lambda _, z, y, c: fault_after_training(o.loss, y[c > 0], np.broadcast_to(start, z.shape)[c > 0], z[c > 0]),
+            o.shards,
+            point.z,
+            o.shard_labels,
+            o.shard_costs,
+        )
+        if (fault := next(filter(None, faults), None)) is None:
+            return None
+        self.bound = -math.inf
+        self.trace = [entry._replace(gap=math.inf) for entry in self.trace]
+        return f"{o.loss!r} {fault}"
 
     def _verdict(self, step: Step, stop: bool | None, seconds: float) -> Status | None:
         if self.gap <= self.solver.tol:

@@ -223,8 +223,8 @@ def _stride(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> 
 
 
 def _stretched(line: Line, t: float, begin: float, end: float) -> tuple[Point, Plane]:
-    best, offset, slopes = line.stretch(t, begin, end)
-    allowance = Allowance.of(best, slopes, np.zeros(1))
+    best, offset, slopes, size = line.stretch(t, begin, end)
+    allowance = Allowance.of(best, slopes, np.zeros(1), size)
     return best, Plane.of(best, best.objective.weighted(slopes), offset, allowance)
 
 

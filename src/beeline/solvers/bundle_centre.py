@@ -25,6 +25,7 @@ _PART = 1e-3  # of an even share: a plane with less is idle
 _NOTHING = 1 / 300  # a part of a weight, measured by the mean of all, to its slack, measured by λ
 _CLOSE = 4.0  # tolerances, from which the programme is solved exactly as well
 _SELDOM = 5  # steps between two of these
+_ASTRAY = 2.0  # times J⁺, that no Ω of a centre exceeds: the model there is below J⁺, and no plane below zero
 _EXACT = 1e-4  # of J, a gap from which on vertices take fewer steps than centres: planes have closed in on the minimum
 
 
@@ -72,6 +73,9 @@ class CentredModel(LinearModel):
         """A centre, and the best bound so far."""
         exact = gap <= _EXACT * (self.bound + gap)
         found = None if exact else self.path.follow(self.planes, gap)
+        if found is not None and self.penalty.value(found[0]) > _ASTRAY * (self.bound + gap):
+            self.path.restart()
+            found = None
         if found is None:  # or rounding is in the way
             minimum, alpha = self._vertex(gap)
             w = minimum.weights
@@ -109,6 +113,10 @@ class _Path:
         self.working = np.zeros(len(up), dtype=bool)
         self.reach = np.zeros(len(up), dtype=bool)  # a weight that no plane slopes along by more than λ stays zero
         self.parts: dict[int, float] = {}
+
+    def restart(self) -> None:
+        """Forget the last point: the next one begins where the first one did."""
+        self.x, self.parts = np.zeros(0), {}
 
     def follow(self, planes: Planes, gap: float) -> tuple[Floats, Floats] | None:
         """(w, α) for a gap; None where a Newton step fails."""

@@ -48,7 +48,7 @@ def concerns_about(
     missed = [(result, sentence) for result in by_distance if (sentence := solver.concern(result))]
     if missed:
         result, sentence = missed[0]
-        if result.status is Status.STALLED and type(loss) not in LOSSES.values():
+        if result.status is Status.STALLED and result.doubt is None and type(loss) not in LOSSES.values():
             sentence += f"; {loss!r} may have kinks, or be infinite, where training got to"
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""
         found.append(Concern(sentence + among, ConvergenceWarning))

@@ -18,7 +18,7 @@ from beeline._types import Floats, Ints
 from beeline.data.block import Block
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
-from beeline.objective.certificates import Allowance, cancelling_parts
+from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
 from beeline.solvers.line_search import Valley, has_kinks, valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
@@ -136,6 +136,7 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
 
     The tangents on both sides of the minimum are mixed so that their slopes along the intercept cancel.
     """
+    o = point.objective
     best, left, right = _intercept_sides(point, accuracy)
     down, up = _slope(left), _slope(right)
     if not down < 0 < up:  # flat on one side, or as flat as it gets
@@ -145,6 +146,7 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
     width = float(right.theta[-1] - left.theta[-1])
     # Both tangents halfway between the two; their mean is the same everywhere.
     value = part * (left.loss + down * 0.5 * width) + (1 - part) * (right.loss - up * 0.5 * width)
+    value -= rounding_unit(o) * (part * (left.loss - down * width) + (1 - part) * (right.loss + up * width))
     slopes = [part * u + (1 - part) * v for u, v in zip(left.slopes, right.slopes, strict=True)]
     return best, value, slopes
 

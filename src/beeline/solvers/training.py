@@ -114,7 +114,7 @@ class Task:
             raise ParameterError(
                 f"multiclass={self.multiclass!r} extends the loss {wanted!r} to more classes, not {self.loss.name!r}"
             )
-        if self.regularizer.nonnegative and self.n_classes == 2 and (joint := self.joint_loss) and joint.shift_free:
+        if self.regularizer.nonnegative and self.n_classes == 2 and (joint := self.joint_loss):
             raise ParameterError(
                 f"nonnegative=True says nothing of two classes by {joint.name!r}, of whose weights only differences "
                 "are kept; take a loss of one score, such as 'logistic' or 'hinge'"
@@ -300,9 +300,9 @@ def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Float
 
 
 def counts_by_difference(objective: Objective) -> bool:
-    """Whether there are two scores of which only the difference matters."""
+    """Whether there are two scores, of two classes: which is the larger one follows from the difference."""
     loss = objective.loss
-    return objective.n_outputs == 2 and isinstance(loss, VectorLoss) and loss.shift_free
+    return objective.n_outputs == 2 and isinstance(loss, VectorLoss) and loss.labels == "classes"
 
 
 def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
