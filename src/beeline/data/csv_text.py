@@ -227,7 +227,11 @@ def _infer(text: bytes, header: Header, newlines: bool, names: Iterable[str]) ->
 
 
 def _read_loosely(text: bytes, header: Header, newlines: bool, names: list[str]) -> Any:  # noqa: ANN401
-    """A look at the columns; bad records are passed over here and reported when they are read."""
+    """A look at the columns; bad records are passed over here and reported when they are read.
+
+    Without Arrow's threads: one that had to let go of `skip` while Python shuts down would be ended, and Arrow would wait
+    for it for ever.
+    """
 
     def skip(_: object) -> str:
         return "skip"
@@ -236,7 +240,7 @@ def _read_loosely(text: bytes, header: Header, newlines: bool, names: list[str])
         try:
             return pyarrow.csv.read_csv(
                 as_stream(text, 0, len(text)),
-                pyarrow.csv.ReadOptions(column_names=list(header.names), block_size=block),
+                pyarrow.csv.ReadOptions(column_names=list(header.names), block_size=block, use_threads=False),
                 pyarrow.csv.ParseOptions(
                     delimiter=header.delimiter, newlines_in_values=newlines, invalid_row_handler=skip
                 ),
