@@ -55,6 +55,7 @@ from beeline.kernels._kernels import (
     split_columns,
     step_gradients,
     turn_gradients,
+    value_range,
 )
 
 __all__ = [
@@ -104,6 +105,7 @@ __all__ = [
     "split_columns",
     "step_gradients",
     "turn_gradients",
+    "value_range",
 ]
 
 

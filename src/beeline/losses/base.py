@@ -142,7 +142,7 @@ class RowLoss(Loss):
     @property
     def parameters(self) -> tuple[float, float]:
         """Its settings in the order in which it was given them, for the compiled form."""
-        first, second, *_ = *(value for value in vars(self).values() if isinstance(value, float)), 0.0, 0.0
+        first, second, *_ = [*[value for value in vars(self).values() if isinstance(value, float)], 0.0, 0.0]
         return first, second
 
     @abstractmethod

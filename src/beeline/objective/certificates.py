@@ -103,7 +103,7 @@ def rounding_of(point: Point) -> float:
     if not math.isfinite(point.value):
         return math.inf
     o = point.objective
-    slopes = point.slope_size + (0.0 if o.loss.smooth else float(o.costs.sum()))
+    slopes = point.slope_size + (0.0 if o.loss.smooth else o.total_cost)
     return rounding_unit(o) * (_turnover(point, slopes) + 2 * point.value)
 
 

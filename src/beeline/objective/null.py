@@ -54,7 +54,7 @@ def null_model(objective: Objective) -> NullModel:
     value = point.loss  # nothing else counts: a regularized intercept is zero
     if o.loss.classifies:
         return NullModel(theta, value, start.loss)
-    least = _LEAST_RATE * float(o.costs.sum()) if o.loss.link == "exp" else 0.0
+    least = _LEAST_RATE * o.total_cost if o.loss.link == "exp" else 0.0
     return NullModel(theta, value, max(value, least))
 
 

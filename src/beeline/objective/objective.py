@@ -84,6 +84,11 @@ class Objective:
         return self.size - (self.intercept == "free") * self.n_outputs
 
     @cached_property
+    def total_cost(self) -> float:
+        """Σ c_i."""
+        return float(self.costs.sum())
+
+    @cached_property
     def shards(self) -> list[Shard]:
         """The runs of rows that the engine sums over."""
         return self.engine.shards(self.data)
@@ -143,7 +148,7 @@ class Objective:
 
     def with_labels(self, labels: Floats) -> Objective:
         """The same objective for other labels; the shards and their costs are shared."""
-        return self._sharing(replace(self, labels=labels), "shards", "shard_costs")
+        return self._sharing(replace(self, labels=labels), "shards", "shard_costs", "total_cost")
 
     def with_costs(self, costs: Floats) -> Objective:
         """The same objective for other costs; the shards and their labels are shared."""
@@ -166,7 +171,11 @@ class Objective:
 
     def join(self, w: Floats, b: Floats | float) -> Floats:
         """θ from (w, b)."""
-        return np.append(w, b) if self.has_intercept else w.ravel()
+        if not self.has_intercept:
+            return w.ravel()
+        theta = np.empty(self.size)
+        theta[: -self.n_outputs], theta[-self.n_outputs :] = w.ravel(), b
+        return theta
 
     def flat(self, matrix: Floats) -> Floats:
         """θ as a view of a matrix of K columns with the intercepts in the last row."""

@@ -264,6 +264,8 @@ class Solver(ABC):
 
     def within(self, seconds: float | None) -> Self:
         """The same solver, with so much time."""
+        if seconds == self.time_limit:
+            return self
         limited = copy.copy(self)
         limited.time_limit = seconds
         return limited

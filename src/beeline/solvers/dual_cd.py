@@ -89,6 +89,7 @@ class DualCD(SeededSolver):
             best.value,
             bound,
             descent.passes,
+            solver=self.name,
             dual=lambda: a,
             iterations=descent.n_sweeps,
             point=best,
@@ -143,7 +144,7 @@ class _Descent:
         self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
         self.nnz = max(1, o.data.nnz)
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
-        self.total = float(o.costs.sum()) if o.intercept == "free" else np.inf
+        self.total = o.total_cost if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
         self.growth, self.ratio = 0.0, 4.0  # of the last sweep, and the usual ratio of the gap to it
 
@@ -151,10 +152,10 @@ class _Descent:
         """Tell the kernel how the intercept enters."""
         kind, none = self.objective.intercept, np.zeros(0)
         if kind == "free":
-            norms, means, square = self.rows.centred
+            rows = self.rows.centred
             # As stiff as a row, and stiff enough for the rows together to move the intercept by a margin.
-            rho = max(float(norms.mean()) / self.modulus, 1 / max(float(self.objective.costs.sum()), 1e-300))
-            self.sweeps.measure(norms, means, 1 / self.modulus, rho, square)
+            rho = max(rows.usual_norm / self.modulus, 1 / max(self.objective.total_cost, 1e-300))
+            self.sweeps.measure(rows.norms, rows.means, 1 / self.modulus, rho, dot(rows.mean, rows.mean))
             self.sweeps.set_centre(b)
         else:
             rho = 1 / self.modulus if kind == "regularized" else 0.0
@@ -191,7 +192,7 @@ class _Descent:
     def run(self, max_passes: float) -> Point:
         """The point where a kernel takes the gap for small enough, after all the sweeps and looks that this took."""
         o, free = self.objective, self.objective.intercept == "free"
-        mean = self.rows.mean if free else np.zeros(0)
+        mean = self.rows.centred.mean if free else np.zeros(0)
         most = max(1, int(min(_FIRST_PASSES, max_passes - 1)))
         sweeps, entries, b = self.sweeps.run(self.average, mean, free, self.tol, most)
         self.n_sweeps += sweeps
@@ -242,7 +243,7 @@ class _Descent:
         o = self.objective
         w = self.average
         if o.intercept == "free":
-            w = w - self.totals / self.modulus * self.rows.mean
+            w = w - self.totals / self.modulus * self.rows.centred.mean
         point = o.at(o.join(w, self.intercepts)).with_best_intercept(0.05 * self.tol)
         self.n_averaged = 0
         if self.best is None and o.intercept == "free":

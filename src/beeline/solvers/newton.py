@@ -173,7 +173,7 @@ class RoundedNewton(Newton):
         """One Newton step at a time."""
         width, passes = objective.loss.natural_width(objective.labels), float(start is not None)
         preconditioners = Preconditioners()
-        turnover = float(objective.costs.sum()) * math.log(objective.n_outputs + 1)
+        turnover = objective.total_cost * math.log(objective.n_outputs + 1)
         point = _rounded(objective.at(start), width)
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)
