@@ -27,6 +27,7 @@ from beeline.kernels._kernels import (
     add_statistics,
     assemble_dense,
     assemble_sparse,
+    balance,
     blend,
     combine_columns,
     complete_gram,
@@ -56,6 +57,7 @@ from beeline.kernels._kernels import (
     step_gradients,
     turn_gradients,
     value_range,
+    weighted_median,
 )
 
 __all__ = [
@@ -75,6 +77,7 @@ __all__ = [
     "add_statistics",
     "assemble_dense",
     "assemble_sparse",
+    "balance",
     "blend",
     "combine_columns",
     "complete_gram",
@@ -106,6 +109,7 @@ __all__ = [
     "step_gradients",
     "turn_gradients",
     "value_range",
+    "weighted_median",
 ]
 
 

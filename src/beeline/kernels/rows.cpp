@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -266,6 +267,20 @@ void tidy_upper(const Rows& rows, double* matrix, int threads) {
   }, threads);
 }
 
+// max ‖x_i‖².
+template <class Rows>
+double longest_square(const Rows& rows, int threads) {
+  const Parts parts = cut(rows, 1, rows.n_rows);
+  std::vector<double> longest(parts.count, 0.0);
+  parallel_for(parts.count, [&](std::size_t part) {
+    double most = 0;
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i)
+      most = std::max(most, rows.squared_norm(i));
+    longest[part] = most;
+  }, threads);
+  return *std::max_element(longest.begin(), longest.end());
+}
+
 // The mean μ of the rows, ‖x_i − μ‖² and μᵀx_i of each; three passes.
 template <class Rows>
 void centre(const Rows& rows, double* mean, double* norms, double* means, int threads) {
@@ -401,6 +416,11 @@ void bind_rows(nb::module_& m) {
     nb::gil_scoped_release release;
     self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
   }, "out"_a.noconvert(), "threads"_a = 0)
+      .def("longest_row",
+           [](const RowArrays& self, int threads) {
+    nb::gil_scoped_release release;
+    return std::sqrt(self.with_rows([&](auto rows) { return longest_square(rows, threads); }));
+  }, "threads"_a = 0)
       .def("centre",
            [](const RowArrays& self, Output mean, Output norms, Output means, int threads) {
     nb::gil_scoped_release release;

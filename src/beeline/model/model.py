@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class Model:
         self._check_classes()
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all()):
             raise ModelError("a model must have finite weights and intercepts")
-        if self.link not in get_args(Link) or self.link not in _LINKS[self.kind]:
+        if self.link not in _LINKS[self.kind]:
             raise ModelError(f"a model of this kind cannot have the link {self.link!r}")
         if (self.link == "platt") != (self.platt is not None and self.platt.shape == (self.n_outputs, 2)):
             raise ModelError("Platt's probabilities need two numbers an output")

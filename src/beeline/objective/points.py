@@ -75,8 +75,8 @@ class Point:
         o, d = self.objective, self.objective.data.n_features
         if o.n_outputs == 1:
             w = self.theta[:d]
-            longest = o.longest_row * math.sqrt(dot(w, w)) if w.any() else 0.0
-            return longest + (abs(float(self.theta[d])) if o.has_intercept else 0.0)
+            length = math.sqrt(dot(w, w))
+            return (o.longest_row * length if length else 0.0) + (abs(float(self.theta[d])) if o.has_intercept else 0.0)
         w, b = o.split(self.theta)
         with np.errstate(over="ignore"):  # weights of no use, to which no bound belongs
             largest = math.sqrt(float(np.square(w).sum(axis=0).max()))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, Self
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, VectorLoss
@@ -181,7 +182,7 @@ class Result:
     facts: dict[str, float] = field(default_factory=dict)
     error: str | None = None
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """The relative distance from the optimum that the point is certified to have at most."""
         return relative_gap(self.objective, self.bound, self.scale)

@@ -10,7 +10,7 @@ import numpy as np
 from beeline._forks import ForkSafeLock
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
-from beeline.kernels import DualSweeps, absolute_sum, blend, dot
+from beeline.kernels import DualSweeps, balance, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
@@ -178,7 +178,8 @@ class _Descent:
         """(the dual value, the variables) from the slopes of a loss at a point, scaled as the dual likes best."""
         o = self.objective
         a = -loss.slopes(point.z[0], o.labels, o.costs)
-        a = _balanced(a) if o.intercept == "free" else a
+        if o.intercept == "free":
+            balance(a)
         w = self.rows.block.transposed(a)
         self.passes += 1
         square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
@@ -281,24 +282,13 @@ class _Descent:
         """A copy of a, feasible also for a free intercept."""
         a = np.empty(self.objective.data.n_rows)
         self.sweeps.copy_dual(a)
-        return _balanced(a) if self.objective.intercept == "free" else a
+        if self.objective.intercept == "free":
+            balance(a)  # which keeps them feasible
+        return a
 
     def dual_value(self, a: Floats) -> float:
         """A lower bound of J by feasible dual variables; one pass."""
         o, slopes = self.objective, -a
-        product = self.rows.block.transposed(slopes)
-        if o.has_intercept:
-            product = np.append(product, float(slopes.sum()))
+        product = o.weighted([slopes])
         self.passes += 1
         return conjugate_bound(self.best or o.at(), [slopes], product)
-
-
-def _balanced(a: Floats) -> Floats:
-    """Dual variables that sum to zero: those of the heavier side are scaled down, which keeps them feasible."""
-    size, total = absolute_sum(a), float(a.sum())
-    up, down = 0.5 * (size + total), 0.5 * (size - total)
-    if up == down:
-        return a
-    if up > down:
-        return np.where(a > 0, a * (down / up), a)
-    return np.where(a < 0, a * (up / down), a)
