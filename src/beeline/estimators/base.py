@@ -384,11 +384,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
 def _plain_rows(X: Any, y: Any) -> Dataset | None:  # noqa: ANN401
     """The rows, if scikit-learn would take both arrays as they are: its look takes longer than small trainings."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.dtype not in _FLOATS or y.dtype.kind not in "biuf":
+    if type(X) is not np.ndarray or type(y) is not np.ndarray:
         return None
-    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size:
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size or not (X.dtype.isnative and y.dtype.isnative):
         return None
-    if y.dtype.kind == "f" and (y.dtype not in _FLOATS or not _are_finite(value_range(np.ascontiguousarray(y)))):
+    if X.dtype.char not in "fd" or (y.dtype.kind not in "biu" and y.dtype.char not in "fd"):
+        return None
+    if y.dtype.kind == "f" and not _are_finite(value_range(np.ascontiguousarray(y))):
         return None
     data = from_arrays(X, allow_nonfinite=True)
     return data if data.value_range is not None and _are_finite(data.value_range) else None

@@ -142,8 +142,8 @@ class RowLoss(Loss):
     @property
     def parameters(self) -> tuple[float, float]:
         """Its settings in the order in which it was given them, for the compiled form."""
-        first, second, *_ = [*[value for value in vars(self).values() if isinstance(value, float)], 0.0, 0.0]
-        return first, second
+        found = [value for value in vars(self).values() if isinstance(value, float)]
+        return (found[0] if found else 0.0), (found[1] if len(found) > 1 else 0.0)
 
     @abstractmethod
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
