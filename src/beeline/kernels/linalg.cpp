@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -183,7 +184,7 @@ void balance(Output a) {
     if (sign * a.data()[j] > 0) a.data()[j] *= part;
 }
 
-// The smallest value at which the weights of all that are no larger reach half of the total, which must be positive.
+// The smallest value at which the weights of all that are no larger reach half of the total; NaN without weights.
 double weighted_median(Vector values, Vector weights) {
   nb::gil_scoped_release release;
   struct Weighted {
@@ -195,6 +196,7 @@ double weighted_median(Vector values, Vector weights) {
     left[i] = {values.data()[i], weights.data()[i]};
     total += left[i].weight;
   }
+  if (!(total > 0)) return std::numeric_limits<double>::quiet_NaN();
   // Of the values below and above a pivot, one side is left each time.
   double wanted = 0.5 * total;
   auto begin = left.begin(), end = left.end();

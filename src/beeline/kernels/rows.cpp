@@ -281,9 +281,9 @@ double longest_square(const Rows& rows, int threads) {
   return *std::max_element(longest.begin(), longest.end());
 }
 
-// The mean μ of the rows, ‖x_i − μ‖² and μᵀx_i of each; three passes.
+// The mean μ of the rows, ‖x_i − μ‖² and μᵀx_i of each; three passes. Returns the mean of the norms.
 template <class Rows>
-void centre(const Rows& rows, double* mean, double* norms, double* means, int threads) {
+double centre(const Rows& rows, double* mean, double* norms, double* means, int threads) {
   const double part = 1 / static_cast<double>(std::max<std::size_t>(1, rows.n_rows));
   sum_over_parts(rows, rows.n_features, 1, mean, threads, [&](std::size_t begin, std::size_t end, double* sum) {
     for (std::size_t i = begin; i < end; ++i) rows.axpy(i, part, sum);
@@ -292,7 +292,9 @@ void centre(const Rows& rows, double* mean, double* norms, double* means, int th
   scores(rows, mean, 1, means, threads);
   squared_norms(rows, norms, threads);
   const double square = dense_norm(mean, rows.n_features);
-  for (std::size_t i = 0; i < rows.n_rows; ++i) norms[i] = std::max(norms[i] - 2 * means[i] + square, 0.0);
+  double total = 0;
+  for (std::size_t i = 0; i < rows.n_rows; ++i) total += norms[i] = std::max(norms[i] - 2 * means[i] + square, 0.0);
+  return part * total;
 }
 
 // The lower triangle of Σ_i h_i x_i x_iᵀ.
@@ -424,7 +426,7 @@ void bind_rows(nb::module_& m) {
       .def("centre",
            [](const RowArrays& self, Output mean, Output norms, Output means, int threads) {
     nb::gil_scoped_release release;
-    self.with_rows([&](auto rows) { centre(rows, mean.data(), norms.data(), means.data(), threads); });
+    return self.with_rows([&](auto rows) { return centre(rows, mean.data(), norms.data(), means.data(), threads); });
   }, "mean"_a.noconvert(), "norms"_a.noconvert(), "means"_a.noconvert(), "threads"_a = 0)
       .def("gather",
            [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr, std::optional<Writable> out_indices,

@@ -57,7 +57,8 @@ class LeastSquares(ScalarLoss):
 
 def _median(y: Floats, c: Floats) -> float | None:
     """The weighted median."""
-    return weighted_median(y, c) if c.any() else None
+    median = weighted_median(y, c)
+    return None if math.isnan(median) else median
 
 
 class _Tube(ScalarLoss):

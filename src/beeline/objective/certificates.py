@@ -74,7 +74,9 @@ class Allowance:
         """For slopes with these sums along the intercepts; the point says how large scores and losses are."""
         o = point.objective
         unit = rounding_unit(o)
-        size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
+        # The point's own slopes are not asked for where these are others: they may not have been computed.
+        own = slopes is vars(point).get("slopes")
+        size = point.slope_size if own else sum(absolute_sum(u) for u in slopes)
         given_up, mass = 0.0, 0.0
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)

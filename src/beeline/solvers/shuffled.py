@@ -35,16 +35,14 @@ class Centred(NamedTuple):
         μ.
     norms, means
         ‖x_i − μ‖² and μᵀx_i of every row.
+    usual_norm
+        The mean of the norms.
     """
 
     mean: Floats
     norms: Floats
     means: Floats
-
-    @property
-    def usual_norm(self) -> float:
-        """The mean of the norms."""
-        return float(self.norms.sum()) / max(1, len(self.norms))
+    usual_norm: float
 
 
 @dataclass(frozen=True, eq=False)
