@@ -30,8 +30,8 @@ inline __attribute__((always_inline)) void axpy(double scale, const A* a, const 
 
 BEELINE_CLONES double long_dot(const float* a, const double* b, std::size_t n) { return dot(a, b, n); }
 BEELINE_CLONES double long_dot(const double* a, const double* b, std::size_t n) { return dot(a, b, n); }
-BEELINE_CLONES double dense_norm(const float* a, std::size_t n) { return dot(a, a, n); }
-BEELINE_CLONES double dense_norm(const double* a, std::size_t n) { return dot(a, a, n); }
+BEELINE_CLONES double long_norm(const float* a, std::size_t n) { return dot(a, a, n); }
+BEELINE_CLONES double long_norm(const double* a, std::size_t n) { return dot(a, a, n); }
 
 BEELINE_CLONES double dense_size(const double* a, std::size_t n) {
   double sum = 0;

@@ -13,6 +13,7 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
+from beeline.kernels import absolute_sum
 from beeline.losses import RowLoss, VectorLoss
 from beeline.objective.null import NullModel, null_model
 from beeline.objective.penalty import Penalty
@@ -86,7 +87,7 @@ class Objective:
     @cached_property
     def total_cost(self) -> float:
         """Σ c_i."""
-        return float(self.costs.sum())
+        return absolute_sum(self.costs)  # none is negative
 
     @cached_property
     def shards(self) -> list[Shard]:

@@ -437,7 +437,7 @@ class _Run:
             self.bound = self.least
 
     def _noise(self, point: Point | None) -> float:
-        """How far J at the best θ may be off by rounding; the point is the one that was just evaluated there, if any."""
+        """How far J at the best θ may be off by rounding; `point` is what was just evaluated there, if anything was."""
         if self.theta is self.null.theta:
             return self.scale
         return rounding_of(point if point is not None else self.objective.at(self.theta))
