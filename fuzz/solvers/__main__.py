@@ -50,11 +50,14 @@ class _Worker:
 
 
 def _serve(pipe: multiprocessing.connection.Connection) -> None:
+    from threadpoolctl import threadpool_limits
+
     from beeline.kernels import set_num_threads
 
     set_num_threads(1)
-    while True:
-        pipe.send(judge(pipe.recv()))
+    with threadpool_limits(1):  # the reference multiplies by a BLAS, whose threads would wait for other workers' cores
+        while True:
+            pipe.send(judge(pipe.recv()))
 
 
 class _Campaign:
