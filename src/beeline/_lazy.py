@@ -43,6 +43,10 @@ class cached_property(Generic[Value]):  # noqa: N801 — it is used as a decorat
 class computed_once(cached_property[Value]):  # noqa: N801
     """A cached property for what is too large to be there twice: who asks while it is computed waits for it."""
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> computed_once[Value]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
     def __get__(self, instance: object | None, owner: type | None = None) -> computed_once[Value] | Value:
         if instance is None:
             return self
