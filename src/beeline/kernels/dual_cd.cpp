@@ -130,7 +130,7 @@ struct Primal {
   std::size_t d;
   double strength;
   bool free;
-  double enough;  // of J, that a line search may miss
+  double enough;                        // of J, that a line search may miss
   std::vector<double> y, costs;         // of the rows, in the caller's order
   std::vector<double> z, next_z, next;  // the scores; those of the average, and its weights
   double b = 0, next_b = 0, next_total = 0, value = 0, losses = 0;
