@@ -36,17 +36,20 @@ class cached_property(Generic[Value]):  # noqa: N801 — it is used as a decorat
     def __get__(self, instance: object | None, owner: type | None = None) -> cached_property[Value] | Value:
         if instance is None:
             return self
-        value: Value = instance.__dict__.setdefault(self.name, self._computed(instance))
+        value: Value = instance.__dict__.setdefault(self.name, self.compute(instance))
         return value
-
-    def _computed(self, instance: object) -> Value:
-        return self.compute(instance)
 
 
 class computed_once(cached_property[Value]):  # noqa: N801
     """A cached property for what is too large to be there twice: who asks while it is computed waits for it."""
 
-    def _computed(self, instance: object) -> Value:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> computed_once[Value]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> computed_once[Value] | Value:
+        if instance is None:
+            return self
         kept = instance.__dict__
         with kept.setdefault(f"lock of {self.name}", ForkSafeLock()):
             value: Value = kept[self.name] if self.name in kept else self.compute(instance)

@@ -114,6 +114,8 @@ PRODUCTS = {
     "gram_diagonal": lambda b: [b.gram_diagonal(positive(M)), b.gram_diagonal(positive(M, K))],
     "gram": lambda b: b.rows(0, M // 3).gram(positive(M // 3)),
     "squared_norms": lambda b: b.squared_norms(),
+    "longest_row": lambda b: b.arrays.longest_row(),
+    "centre": lambda b: b.centred(),
     "first_flaw": flaw_of,
     "gather": lambda b: b.gather(np.random.default_rng(6).permutation(M)).to_dense(),
     "keep_features": lambda b: b.features(np.arange(0, D, 2), constant=True).to_dense(),
@@ -135,6 +137,8 @@ LOSSES = {
 VECTORS = {
     "dot": lambda: _kernels.dot(SCALES, numbers(N)),
     "absolute_sum": lambda: _kernels.absolute_sum(numbers(N)),
+    "balance": lambda: written(_kernels.balance, numbers(N) * SCALES),
+    "value_range": lambda: _kernels.value_range(numbers(20 * N)),
     "add_scaled": lambda: written(lambda out: _kernels.add_scaled(0.3, SCALES, out), numbers(N)),
     "step_gradients": lambda: written(
         lambda s, r: _kernels.step_gradients(0.3, numbers(N), positive(N), SCALES, s, r), numbers(N), positive(N)
@@ -182,6 +186,7 @@ SERIAL = {
     "last_record_end",
     "record_starts",
     "small_newton",
+    "weighted_median",
     "ClassSweeps",
     "RoughClassSweeps",
     "DualSweeps",

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from beeline.kernels import RowArrays, blend, pack_rows, solve_positive
+from beeline.kernels import RowArrays, balance, blend, dot, pack_rows, solve_positive, value_range, weighted_median
 
 
 def positive_matrix(n, rng):
@@ -27,6 +29,46 @@ def test_cholesky_refuses_what_is_not_positive(n):
     a = np.eye(n)
     a[-1, -1] = -1
     assert not solve_positive(a, np.ones(n))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 15, 16, 17, 40])
+def test_dot_of_short_and_long_vectors(n):
+    a, b = np.random.default_rng(n).normal(size=(2, n))
+    assert dot(a, b) == pytest.approx(float(a @ b), abs=1e-13)
+
+
+@given(st.lists(st.integers(-5, 5), max_size=30))
+def test_balance_scales_the_heavier_side_down(numbers):
+    before = np.array(numbers, float)
+    a = before.copy()
+    balance(a)
+    assert abs(a.sum()) <= 1e-13 * np.abs(before).sum()
+    heavier = np.sign(before.sum())
+    np.testing.assert_array_equal(a[before * heavier <= 0], before[before * heavier <= 0])
+    assert (np.abs(a) <= np.abs(before)).all()
+    assert (a * before >= 0).all()
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 3)), max_size=40))
+def test_weighted_median(rows):
+    values, weights = np.array(rows, float).reshape(-1, 2).T.copy()
+    found = weighted_median(values, weights)
+    if not weights.any():
+        assert np.isnan(found)
+        return
+    repeated = np.sort(np.repeat(values, weights.astype(int)))
+    assert found == repeated[(len(repeated) - 1) // 2]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 5, 1000, 300_000])
+def test_value_range(n, dtype):
+    values = np.random.default_rng(n).normal(size=n).astype(dtype)
+    assert value_range(values) == (values.min(), values.max())
+    values[n // 2] = np.inf
+    assert value_range(values) == (values.min(), np.inf)
+    values[-1] = np.nan
+    assert np.isnan(value_range(values)).all()
 
 
 def test_blend():

@@ -89,8 +89,8 @@ def _sparse_block(X: Any) -> Block:  # noqa: ANN401
 
 def _as_float(values: AnyArray, name: str) -> AnyArray:
     """The same array when it is float32 or float64 in native byte order, else a converted copy."""
-    if values.dtype in (np.float32, np.float64):
-        return values.astype(values.dtype.newbyteorder("="), copy=False)
+    if values.dtype.char in "fd":
+        return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if values.dtype.kind not in "biufO":
         raise DataError(f"{name} holds {values.dtype}, not numbers")
     try:

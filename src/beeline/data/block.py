@@ -194,6 +194,11 @@ class Block:
         self.arrays.squared_norms(out, threads)
         return out
 
+    def centred(self, *, threads: int = 0) -> tuple[Floats, Floats, Floats, float]:
+        """(μ, the mean of the rows; ‖x_i − μ‖² and μᵀx_i of every row; the mean of these norms)."""
+        mean, norms, means = np.empty(self.n_features), np.empty(self.n_rows), np.empty(self.n_rows)
+        return mean, norms, means, self.arrays.centre(mean, norms, means, threads)
+
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view; the block itself where these are all."""
         if start == 0 and stop == self.n_rows:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.block import Block, Labels
+from beeline.kernels import value_range
 
 if TYPE_CHECKING:
     from beeline.data.recipe import Recipe
@@ -67,7 +66,10 @@ class Dataset(ABC):
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """The smallest and the largest stored value; None where they are not known without a pass over the disk."""
+        """The smallest and the largest stored value, NaN where one of them is.
+
+        None where they are not known without a pass over the disk, or where there are no values.
+        """
         return None
 
     def __len__(self) -> int:
@@ -132,13 +134,9 @@ class ArrayDataset(Dataset):
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """The smallest and the largest stored value."""
+        """The smallest and the largest stored value, NaN where one of them is; one pass."""
         values = self.block.values
-        return (
-            (float(np.fmin.reduce(values, axis=None)), float(np.fmax.reduce(values, axis=None)))
-            if values.size
-            else None
-        )
+        return value_range(values) if values.size else None
 
     def give_labels(self) -> Labels | None:
         """The labels, which the data set then has no more: where they are needed once, they need not be kept."""

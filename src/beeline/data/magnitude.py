@@ -7,6 +7,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.exceptions import DataError, LabelError
+from beeline.kernels import value_range
 
 __all__ = ["LARGEST", "refuse_large_targets", "refuse_large_values"]
 
@@ -44,6 +45,6 @@ def _name(data: Dataset, feature: int) -> str:
 
 def refuse_large_targets(targets: Floats) -> None:
     """Raise where products of a regression's targets would overflow, with the first such row."""
-    if targets.size and max(abs(targets.min()), abs(targets.max())) > LARGEST:
+    if targets.size and max(map(abs, value_range(np.ascontiguousarray(targets)))) > LARGEST:
         row = int(np.argmax((np.abs(targets.reshape(len(targets), -1)) > LARGEST).any(axis=1)))
         raise LabelError(f"row {row} has the label {targets[row]}, so large that products overflow; scale the labels")

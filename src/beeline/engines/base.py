@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +114,7 @@ class Shard:
     @cached_property
     def longest_row(self) -> float:
         """max ‖x_i‖; one pass."""
-        return math.sqrt(float(self.block.squared_norms().max(initial=0.0)))
+        return self.block.arrays.longest_row()
 
     @computed_once
     def _flipped(self) -> Block | None:

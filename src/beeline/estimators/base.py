@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
@@ -22,6 +23,7 @@ from beeline.data.frames import is_frame
 from beeline.data.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
+from beeline.kernels import value_range
 from beeline.losses.settings import a_number
 from beeline.metrics import accuracy, r2
 from beeline.model import Model, Report
@@ -275,14 +277,15 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             if not self._needs_labels:
                 return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
             options |= {"y_numeric": not self._classifies, "multi_output": self._several}
-            if _is_plain(X, y) and not self._several:
-                self.n_features_in_ = X.shape[1]
+            if not self._several and (data := _plain_rows(X, y)) is not None:
+                self.n_features_in_ = data.n_features
                 self.__dict__.pop("feature_names_in_", None)
             else:
                 X, y = validate_data(self, X, y, **options)
+                data = from_arrays(X, allow_nonfinite=True)
             if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
                 check_classification_targets(y)
-            return from_arrays(X, allow_nonfinite=True), y
+            return data, y
         self.n_features_in_ = X.n_features
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -379,14 +382,22 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return False
 
 
-def _is_plain(X: Any, y: Any) -> bool:  # noqa: ANN401
-    """Whether these are arrays that scikit-learn would take as they are: its look takes longer than small trainings."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.dtype not in _FLOATS or y.dtype.kind not in "biuf":
-        return False
-    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size:
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum(dtype=np.float64)) and np.isfinite(y.sum(dtype=np.float64)))
+def _plain_rows(X: Any, y: Any) -> Dataset | None:  # noqa: ANN401
+    """The rows, if scikit-learn would take both arrays as they are: its look takes longer than small trainings."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+        return None
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size or not (X.dtype.isnative and y.dtype.isnative):
+        return None
+    if X.dtype.char not in "fd" or (y.dtype.kind not in "biu" and y.dtype.char not in "fd"):
+        return None
+    if y.dtype.kind == "f" and not _are_finite(value_range(np.ascontiguousarray(y))):
+        return None
+    data = from_arrays(X, allow_nonfinite=True)
+    return data if data.value_range is not None and _are_finite(data.value_range) else None
+
+
+def _are_finite(ends: tuple[float, float]) -> bool:
+    return math.isfinite(ends[0]) and math.isfinite(ends[1])
 
 
 def mixture(l1_ratio: float) -> Regularizer:

@@ -203,10 +203,9 @@ def _report(trained: Trained, concerns: list[Concern], n_rows: int, seconds: flo
     results = trained.results
     gap = max(result.gap for result in results)
     objective = sum(result.objective for result in results)
-    statuses = {result.status for result in results}
     return Report(
         sentence=trained.sentence,
-        status=next(status for status in _WORST_FIRST if status in statuses).name.lower(),
+        status=min((result.status for result in results), key=_WORST_FIRST.index).name.lower(),
         solver=results[0].solver,
         objective=objective if math.isfinite(objective) else None,
         gap=gap if math.isfinite(gap) else None,

@@ -27,6 +27,7 @@ from beeline.kernels._kernels import (
     add_statistics,
     assemble_dense,
     assemble_sparse,
+    balance,
     blend,
     combine_columns,
     complete_gram,
@@ -55,6 +56,8 @@ from beeline.kernels._kernels import (
     split_columns,
     step_gradients,
     turn_gradients,
+    value_range,
+    weighted_median,
 )
 
 __all__ = [
@@ -74,6 +77,7 @@ __all__ = [
     "add_statistics",
     "assemble_dense",
     "assemble_sparse",
+    "balance",
     "blend",
     "combine_columns",
     "complete_gram",
@@ -104,6 +108,8 @@ __all__ = [
     "split_columns",
     "step_gradients",
     "turn_gradients",
+    "value_range",
+    "weighted_median",
 ]
 
 

@@ -1,10 +1,12 @@
 // A look at every entry of a run of rows: what would crash a product, or make it wrong.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "rows.h"
@@ -19,6 +21,24 @@ constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 // Block's sentences about flaws go by these numbers.
 enum class Flaw : int { none, positions, index_range, not_increasing, nonfinite, repeated };
 constexpr std::size_t kFlaws = 6;
+
+// The smallest and the largest of at least one value; NaN where one of them is.
+template <class Value>
+inline __attribute__((always_inline)) std::pair<Value, Value> range_of(const Value* values, std::size_t n) {
+  Value low = values[0], high = values[0];
+  std::size_t missing = 0;
+#pragma omp simd reduction(min : low) reduction(max : high) reduction(+ : missing)
+  for (std::size_t i = 0; i < n; ++i) {
+    low = values[i] < low ? values[i] : low;
+    high = values[i] > high ? values[i] : high;
+    missing += values[i] != values[i];
+  }
+  constexpr Value kMissing = std::numeric_limits<Value>::quiet_NaN();
+  return missing ? std::pair{kMissing, kMissing} : std::pair{low, high};
+}
+
+BEELINE_CLONES std::pair<float, float> range_part(const float* values, std::size_t n) { return range_of(values, n); }
+BEELINE_CLONES std::pair<double, double> range_part(const double* values, std::size_t n) { return range_of(values, n); }
 
 // What is asked of the indices of a row, beyond their range. For scores alone they may repeat.
 enum class Order : int { any, distinct, increasing };
@@ -150,6 +170,25 @@ std::tuple<int, std::size_t> first_flaw(const Rows& rows, std::size_t stored, De
   return {static_cast<int>(Flaw::none), 0};
 }
 
+// The smallest and the largest value; NaN where one of them is.
+template <class Value>
+std::pair<double, double> value_range(const Value* values, std::size_t n, int threads) {
+  if (n == 0) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  constexpr std::size_t kValuesPerTask = 1 << 18;
+  const std::size_t parts = n / kValuesPerTask + 1;
+  std::vector<std::pair<Value, Value>> found(parts);
+  parallel_for(parts, [&](std::size_t part) {
+    const std::size_t begin = n * part / parts, end = n * (part + 1) / parts;
+    found[part] = range_part(values + begin, end - begin);
+  }, threads);
+  std::pair<Value, Value> whole = found[0];
+  for (const auto& [low, high] : found) {
+    if (low != low) return {low, high};
+    whole = {std::min(whole.first, low), std::max(whole.second, high)};
+  }
+  return whole;
+}
+
 }  // namespace
 
 void bind_checks(nb::module_& m) {
@@ -160,6 +199,12 @@ void bind_checks(nb::module_& m) {
     nb::gil_scoped_release release;
     return self.with_rows([&](auto rows) { return first_flaw(rows, self.values.size(), demands, threads); });
   }, "rows"_a, "finite"_a, "order"_a, "threads"_a = 0);
+  m.def("value_range", [](Array values, int threads) {
+    return with_float(values, [&](auto* value) {
+      nb::gil_scoped_release release;
+      return value_range(value, values.size(), threads);
+    });
+  }, "values"_a.noconvert(), "threads"_a = 0);
 }
 
 }  // namespace beeline

@@ -39,7 +39,16 @@ using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::dev
 // The primal point of a run: the best one between the last one and the average of the weights since then.
 struct Primal {
   Primal(std::size_t n_rows, double* w, std::size_t d, double strength, bool free, double enough)
-      : w(w), d(d), strength(strength), free(free), enough(enough), z(n_rows), next_z(n_rows), next(d) {}
+      : w(w),
+        d(d),
+        strength(strength),
+        free(free),
+        enough(enough),
+        y(n_rows),
+        costs(n_rows),
+        z(n_rows),
+        next_z(n_rows),
+        next(d) {}
 
   // Takes weights into the average; later ones weigh more.
   void average(const double* weights, double intercept, double total) {
@@ -55,22 +64,22 @@ struct Primal {
     n_averaged = 0;
   }
 
-  // Goes from the last point towards the average, and a little beyond it, to where J is least; along(t) gives the sum
-  // of the losses there and its slope.
-  template <class Along>
-  void step(Along along) {
+  // Goes from the last point towards the average, and a little beyond it, to where J is least.
+  template <class Loss>
+  void step(const Loss& loss) {
     std::vector<double> way(d);
     for (std::size_t j = 0; j < d; ++j) way[j] = next[j] - w[j];
+    for (std::size_t i = 0; i < z.size(); ++i) next_z[i] -= z[i];
     const double turn = next_b - b, squares[3] = {norm(w, b), dense_dot(w, way.data(), d) + (free ? 0.0 : b * turn),
                                                   norm(way.data(), turn)};
     const double t = least([&](double t) {
-      const Pair sum = along(t);
+      const Pair sum = along_part(loss, z.data(), next_z.data(), t, y.data(), costs.data(), z.size());
       return Pair{sum.value + 0.5 * strength * (squares[0] + t * (2 * squares[1] + t * squares[2])),
                   sum.slope + strength * (squares[1] + t * squares[2])};
     });
     dense_axpy(t, way.data(), w, d);
     b += t * turn;
-    for (std::size_t i = 0; i < z.size(); ++i) z[i] += t * (next_z[i] - z[i]);
+    for (std::size_t i = 0; i < z.size(); ++i) z[i] += t * next_z[i];
     losses = value - 0.5 * strength * norm(w, b);
     is_first = false;
   }
@@ -121,8 +130,9 @@ struct Primal {
   std::size_t d;
   double strength;
   bool free;
-  double enough;  // of J, that a line search may miss
-  std::vector<double> z, next_z, next;
+  double enough;                        // of J, that a line search may miss
+  std::vector<double> y, costs;         // of the rows, in the caller's order
+  std::vector<double> z, next_z, next;  // the scores; those of the average, and its weights
   double b = 0, next_b = 0, next_total = 0, value = 0, losses = 0;
   std::size_t n_averaged = 0;
   bool is_first = true;
@@ -179,6 +189,10 @@ class DualSweeps {
     nb::gil_scoped_release release;
     Primal primal(rows_.size() ? largest_number() + 1 : 0, w.data(), w.size(), 1 / geometry_.inverse_strength, free,
                   kFine * tol);
+    for (const RowState& row : rows_) {
+      primal.y[row.number] = row.y;
+      primal.costs[row.number] = row.cost;
+    }
     return with_entries(arrays_, [&](auto entries) {
       return with_dual(loss_, parameters_, [&](auto dual) {
         const std::size_t whole = std::max<std::size_t>(1, entries_of_rows());
@@ -334,16 +348,7 @@ class DualSweeps {
       costs += row.cost;
       row.leaving = dual.settled(row, z, limits_);
     }
-    primal.step([&](double t) {
-      Pair sum;
-      for (const RowState& row : rows_) {
-        const double z = primal.z[row.number], dz = primal.next_z[row.number] - z;
-        const Derivatives d = dual.loss().at(z + t * dz, row.y);
-        sum.value += row.cost * d.value;
-        sum.slope += row.cost * d.slope * dz;
-      }
-      return sum;
-    });
+    primal.step(dual.loss());
     for (std::size_t i = before; i < rows_.size(); ++i)
       if (!rows_[i].leaving) std::swap(rows_[i], rows_[active_++]);
     remove_leaving();

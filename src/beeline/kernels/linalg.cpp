@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -165,6 +166,60 @@ double absolute_sum(nb::ndarray<const double, nb::c_contig, nb::device::cpu> a) 
                           [&](std::size_t begin, std::size_t count) { return dense_size(a.data() + begin, count); });
 }
 
+// Scales down the numbers of the heavier sign until all of them sum to zero.
+void balance(Output a) {
+  nb::gil_scoped_release release;
+  const auto sum_of = [&](double sign) {
+    return sum_of_stretches(a.size(), [&](std::size_t begin, std::size_t count) {
+      double sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (std::size_t j = begin; j < begin + count; ++j) sum += std::max(sign * a.data()[j], 0.0);
+      return sum;
+    });
+  };
+  const double up = sum_of(1), down = sum_of(-1), sign = up > down ? 1 : -1;
+  if (up == down) return;
+  const double part = std::min(up, down) / std::max(up, down);
+  for (std::size_t j = 0; j < a.size(); ++j)
+    if (sign * a.data()[j] > 0) a.data()[j] *= part;
+}
+
+// The smallest value at which the weights of all that are no larger reach half of the total; NaN without weights.
+double weighted_median(Vector values, Vector weights) {
+  nb::gil_scoped_release release;
+  struct Weighted {
+    double value, weight;
+  };
+  std::vector<Weighted> left(values.size());
+  double total = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    left[i] = {values.data()[i], weights.data()[i]};
+    total += left[i].weight;
+  }
+  if (!(total > 0)) return std::numeric_limits<double>::quiet_NaN();
+  // Of the values below and above a pivot, one side is left each time.
+  double wanted = 0.5 * total;
+  auto begin = left.begin(), end = left.end();
+  while (end - begin > 1) {
+    const double a = begin->value, b = begin[(end - begin) / 2].value, c = end[-1].value;
+    const double pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+    const auto same = std::partition(begin, end, [&](const Weighted& w) { return w.value < pivot; });
+    const auto above = std::partition(same, end, [&](const Weighted& w) { return !(w.value > pivot); });
+    double below = 0, here = 0;
+    for (auto at = begin; at < same; ++at) below += at->weight;
+    for (auto at = same; at < above; ++at) here += at->weight;
+    if (below >= wanted && begin < same) {
+      end = same;
+    } else if (below + here >= wanted || above == end) {
+      return pivot;
+    } else {
+      wanted -= below + here;
+      begin = above;
+    }
+  }
+  return begin->value;
+}
+
 // out += scale · a.
 void add_scaled(double scale, Vector a, Output out) {
   nb::gil_scoped_release release;
@@ -267,6 +322,8 @@ void dot_columns(Grid x, Grid y, Output out) {
 void bind_linalg(nb::module_& m) {
   m.def("dot", &dot, "a"_a, "b"_a);
   m.def("absolute_sum", &absolute_sum, "a"_a);
+  m.def("balance", &balance, "a"_a.noconvert());
+  m.def("weighted_median", &weighted_median, "values"_a, "weights"_a);
   m.def("add_scaled", &add_scaled, "scale"_a, "a"_a, "out"_a.noconvert());
   m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
   m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -266,6 +267,36 @@ void tidy_upper(const Rows& rows, double* matrix, int threads) {
   }, threads);
 }
 
+// max ‖x_i‖².
+template <class Rows>
+double longest_square(const Rows& rows, int threads) {
+  const Parts parts = cut(rows, 1, rows.n_rows);
+  std::vector<double> longest(parts.count, 0.0);
+  parallel_for(parts.count, [&](std::size_t part) {
+    double most = 0;
+    for (std::size_t i = parts.begin(part), end = parts.begin(part + 1); i < end; ++i)
+      most = std::max(most, rows.squared_norm(i));
+    longest[part] = most;
+  }, threads);
+  return *std::max_element(longest.begin(), longest.end());
+}
+
+// The mean μ of the rows, ‖x_i − μ‖² and μᵀx_i of each; three passes. Returns the mean of the norms.
+template <class Rows>
+double centre(const Rows& rows, double* mean, double* norms, double* means, int threads) {
+  const double part = 1 / static_cast<double>(std::max<std::size_t>(1, rows.n_rows));
+  sum_over_parts(rows, rows.n_features, 1, mean, threads, [&](std::size_t begin, std::size_t end, double* sum) {
+    for (std::size_t i = begin; i < end; ++i) rows.axpy(i, part, sum);
+    return 0.0;
+  });
+  scores(rows, mean, 1, means, threads);
+  squared_norms(rows, norms, threads);
+  const double square = dense_norm(mean, rows.n_features);
+  double total = 0;
+  for (std::size_t i = 0; i < rows.n_rows; ++i) total += norms[i] = std::max(norms[i] - 2 * means[i] + square, 0.0);
+  return part * total;
+}
+
 // The lower triangle of Σ_i h_i x_i x_iᵀ.
 template <class Rows>
 void gram(const Rows& rows, const double* h, double* out, int threads) {
@@ -387,6 +418,16 @@ void bind_rows(nb::module_& m) {
     nb::gil_scoped_release release;
     self.with_rows([&](auto rows) { squared_norms(rows, out.data(), threads); });
   }, "out"_a.noconvert(), "threads"_a = 0)
+      .def("longest_row",
+           [](const RowArrays& self, int threads) {
+    nb::gil_scoped_release release;
+    return std::sqrt(self.with_rows([&](auto rows) { return longest_square(rows, threads); }));
+  }, "threads"_a = 0)
+      .def("centre",
+           [](const RowArrays& self, Output mean, Output norms, Output means, int threads) {
+    nb::gil_scoped_release release;
+    return self.with_rows([&](auto rows) { return centre(rows, mean.data(), norms.data(), means.data(), threads); });
+  }, "mean"_a.noconvert(), "norms"_a.noconvert(), "means"_a.noconvert(), "threads"_a = 0)
       .def("gather",
            [](const RowArrays& self, Longs picked, std::optional<Longs> out_indptr, std::optional<Writable> out_indices,
               Writable out_values, int threads) {

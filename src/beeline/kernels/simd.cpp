@@ -28,10 +28,10 @@ inline __attribute__((always_inline)) void axpy(double scale, const A* a, const 
 
 }  // namespace
 
-BEELINE_CLONES double dense_dot(const float* a, const double* b, std::size_t n) { return dot(a, b, n); }
-BEELINE_CLONES double dense_dot(const double* a, const double* b, std::size_t n) { return dot(a, b, n); }
-BEELINE_CLONES double dense_norm(const float* a, std::size_t n) { return dot(a, a, n); }
-BEELINE_CLONES double dense_norm(const double* a, std::size_t n) { return dot(a, a, n); }
+BEELINE_CLONES double long_dot(const float* a, const double* b, std::size_t n) { return dot(a, b, n); }
+BEELINE_CLONES double long_dot(const double* a, const double* b, std::size_t n) { return dot(a, b, n); }
+BEELINE_CLONES double long_norm(const float* a, std::size_t n) { return dot(a, a, n); }
+BEELINE_CLONES double long_norm(const double* a, std::size_t n) { return dot(a, a, n); }
 
 BEELINE_CLONES double dense_size(const double* a, std::size_t n) {
   double sum = 0;
@@ -40,8 +40,8 @@ BEELINE_CLONES double dense_size(const double* a, std::size_t n) {
   return sum;
 }
 
-BEELINE_CLONES void dense_axpy(double scale, const float* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
-BEELINE_CLONES void dense_axpy(double scale, const double* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
+BEELINE_CLONES void long_axpy(double scale, const float* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
+BEELINE_CLONES void long_axpy(double scale, const double* a, double* out, std::size_t n) { axpy(scale, a, out, n); }
 BEELINE_CLONES void dense_axpy(double scale, const float* a, const double* h, double* out, std::size_t n) {
   axpy(scale, a, h, out, n);
 }

@@ -27,7 +27,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError, ParameterError
-from beeline.kernels import conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
+from beeline.kernels import absolute_sum, conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
 
 __all__ = ["Bends", "Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss", "parameters_of"]
 
@@ -122,6 +122,8 @@ class Loss(ABC):
 
     def check_labels(self, y: Floats) -> None:
         """Raise `LabelError` with the first row whose label the loss cannot take."""
+        if self.labels == "real" and type(self).allows is Loss.allows and math.isfinite(absolute_sum(y)):
+            return  # of so many numbers, none is missing or infinite
         allowed = self.allows(y)
         if not allowed.all():
             row, *column = np.unravel_index(int(np.argmin(allowed)), allowed.shape)
@@ -142,8 +144,8 @@ class RowLoss(Loss):
     @property
     def parameters(self) -> tuple[float, float]:
         """Its settings in the order in which it was given them, for the compiled form."""
-        first, second, *_ = *(value for value in vars(self).values() if isinstance(value, float)), 0.0, 0.0
-        return first, second
+        found = [value for value in vars(self).values() if isinstance(value, float)]
+        return (found[0] if found else 0.0), (found[1] if len(found) > 1 else 0.0)
 
     @abstractmethod
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
+from beeline.kernels import weighted_median
 from beeline.losses.base import ScalarLoss
 from beeline.losses.numeric import entropy, softplus, xlogy
 from beeline.losses.settings import a_number, positive
@@ -56,9 +57,8 @@ class LeastSquares(ScalarLoss):
 
 def _median(y: Floats, c: Floats) -> float | None:
     """The weighted median."""
-    order = y.argsort()
-    below = c[order].cumsum()
-    return float(y[order[below.searchsorted(0.5 * below[-1])]]) if len(y) and below[-1] > 0 else None
+    median = weighted_median(y, c)
+    return None if math.isnan(median) else median
 
 
 class _Tube(ScalarLoss):

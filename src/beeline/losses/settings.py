@@ -12,6 +12,8 @@ __all__ = ["a_number", "between", "positive"]
 
 def a_number(name: str, value: float) -> float:
     """The setting, which must be a number."""
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ParameterError(f"{name} must be a number, not {value!r}")
     return float(value)

@@ -10,10 +10,11 @@ Conventions
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from beeline.data.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions
 from beeline.data.recipe import Recipe
 from beeline.exceptions import DataError, ModelError, ParameterError
+from beeline.kernels import absolute_sum
 from beeline.links import Link, class_numbers, each_probability, probabilities, values
 from beeline.model.report import Report
 
@@ -94,9 +96,9 @@ class Model:
         if self.weights.ndim != 2 or self.intercepts.shape != self.weights.shape[1:]:
             raise ModelError(f"weights of shape {self.weights.shape} need one intercept an output")
         self._check_classes()
-        if not (np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all()):
+        if not (_are_finite(self.weights) and _are_finite(self.intercepts)):
             raise ModelError("a model must have finite weights and intercepts")
-        if self.link not in get_args(Link) or self.link not in _LINKS[self.kind]:
+        if self.link not in _LINKS[self.kind]:
             raise ModelError(f"a model of this kind cannot have the link {self.link!r}")
         if (self.link == "platt") != (self.platt is not None and self.platt.shape == (self.n_outputs, 2)):
             raise ModelError("Platt's probabilities need two numbers an output")
@@ -337,6 +339,10 @@ class Model:
         from beeline.model.onnx_graph import write_onnx
 
         write_onnx(self, path, precision)
+
+
+def _are_finite(numbers: Floats) -> bool:
+    return math.isfinite(absolute_sum(numbers)) or bool(np.isfinite(numbers).all())  # a sum may overflow
 
 
 def shortened(names: list[str], most: int = 8) -> str:

@@ -78,7 +78,9 @@ class Allowance:
         o = point.objective
         unit = rounding_unit(o)
         if size is None:
-            size = point.slope_size if slopes is point.slopes else sum(absolute_sum(u) for u in slopes)
+            # The point's own slopes are not asked for where these are others: they may not have been computed.
+            own = slopes is vars(point).get("slopes")
+            size = point.slope_size if own else sum(absolute_sum(u) for u in slopes)
         given_up, mass = 0.0, 0.0
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)
@@ -108,7 +110,7 @@ def rounding_of(point: Point) -> float:
     if not math.isfinite(point.value):
         return math.inf
     o, unit = point.objective, rounding_unit(point.objective)
-    slopes = point.slope_size + (0.0 if o.loss.smooth else float(o.costs.sum()))
+    slopes = point.slope_size + (0.0 if o.loss.smooth else o.total_cost)
     if o.loss.has_curvature:
         curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
         further = 0.5 * unit * point.score_reach * sum(absolute_sum(h) for h in curvatures)
@@ -123,6 +125,8 @@ def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, u
     if o.n_outputs == 1:
         missing = abs(float(totals[0])) + unit * size
         return min(1.0, missing / (0.5 * (size + abs(float(totals[0]))))), missing
+    if dot(totals, totals) <= (2 * unit * size) ** 2:  # nothing but rounding
+        return 0.0, 0.0
     given_up = float(cancelling_parts(_group_sums(o, slopes), totals, unit * size).max())
     return given_up, given_up * size
 
@@ -139,7 +143,9 @@ def cancelling_parts(sums: Floats, totals: Floats, rounding: float) -> Floats:
         return np.ones(len(sums))
     left, values, right = np.linalg.svd(sums.T, full_matrices=False)
     wanted = left.T @ totals
-    missed = np.sqrt(np.maximum(float(totals @ totals) - np.cumsum(np.append(0.0, wanted**2)), 0.0))
+    # What the first k of them leave of r. By differences from ‖r‖² this would never fall below 10⁻⁸ of r.
+    outside = totals - left @ wanted
+    missed = np.sqrt(np.append(wanted**2, float(outside @ outside))[::-1].cumsum()[::-1])
     enough = np.flatnonzero(missed <= 2 * rounding)
     kept = int(enough[0]) if len(enough) else len(values)
     if (kept and values[kept - 1] <= _SINGULAR * values[0]) or not len(enough):

@@ -100,24 +100,25 @@ def _root(line: Line, low: tuple[float, float], high: tuple[float, float], enoug
     return best[0]
 
 
-def best_intercepts(point: Point) -> Point:
+def best_intercepts(point: Point, part: float = 0.0) -> Point:
     """The same weights with the best free intercepts of a smooth loss of K scores; no pass over the data.
 
-    Newton's method until the slopes along all intercepts are zero as far as double precision goes. A step is no longer
-    than those that have lowered J before, four times over: where rows are far from their kinks there is next to no
-    curvature, and it would lead anywhere. The Hessian costs n·K²/2 steps and changes little on the way: it is made
-    anew only when its last step helped little. Where a shift of all intercepts at once changes no loss, of those that
-    are best the sum of these is zero.
+    Newton's method until the slopes along all intercepts are zero as far as double precision goes, or that part of what
+    they were. A step is no longer than those that have lowered J before, four times over: where rows are far from their
+    kinks there is next to no curvature, and it would lead anywhere. The Hessian costs n·K²/2 steps and changes little
+    on the way: it is made anew only when its last step helped little. Where a shift of all intercepts at once changes
+    no loss, of those that are best the sum of these is zero.
     """
     o = point.objective
     if isinstance(o.loss, VectorLoss) and o.loss.shift_free:
         point = point.shifted(-float(np.mean(point.theta[-o.n_outputs :])))
     reach = _GROWTH * o.loss.natural_width(o.labels)
-    hessian, before = None, np.inf
+    hessian, before, enough = None, np.inf, None
     for _ in range(_MOST_STEPS):
         slope = _slopes_along(point)
         size = float(np.abs(slope).max())
-        if size <= _LEVEL_OF_SEVERAL * point.slope_size:
+        enough = part * size if enough is None else enough
+        if size <= max(enough, _LEVEL_OF_SEVERAL * point.slope_size):
             break
         if hessian is None or size > 0.1 * before:
             hessian = _intercept_hessian(point)

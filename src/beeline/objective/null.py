@@ -54,7 +54,7 @@ def null_model(objective: Objective) -> NullModel:
     value = point.loss  # nothing else counts: a regularized intercept is zero
     if o.loss.classifies:
         return NullModel(theta, value, start.loss)
-    least = _LEAST_RATE * float(o.costs.sum()) if o.loss.link == "exp" else 0.0
+    least = _LEAST_RATE * o.total_cost if o.loss.link == "exp" else 0.0
     return NullModel(theta, value, max(value, least))
 
 
@@ -62,13 +62,16 @@ def _by_formula(o: Objective) -> NullModel | None:
     """The null model of a loss with a formula for it; None where there is none, as for a class without rows."""
     labels, costs = _totals(o) if o.loss.classifies else (o.labels, o.costs)
     best = o.loss.best_constant(labels, costs)
-    if best is None or (shape := np.shape(best)) != ((o.n_outputs,) if o.n_outputs > 1 else ()):
+    shape = () if best is None or isinstance(best, float) else np.shape(best)
+    if best is None or shape != ((o.n_outputs,) if o.n_outputs > 1 else ()):
         return None
     theta, z = np.zeros(o.size), np.empty((len(labels), *shape))
     theta[-o.n_outputs :] = z[:] = best
     value = o.loss.sum(z, labels, costs)
+    if not o.loss.classifies:
+        return NullModel(theta, value, value)
     z[:] = 0
-    return NullModel(theta, value, o.loss.sum(z, labels, costs) if o.loss.classifies else value)
+    return NullModel(theta, value, o.loss.sum(z, labels, costs))
 
 
 def _totals(o: Objective) -> tuple[Floats, Floats]:

@@ -13,6 +13,7 @@ from beeline._types import Floats
 from beeline.data.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
+from beeline.kernels import absolute_sum
 from beeline.losses import RowLoss, VectorLoss
 from beeline.objective.null import NullModel, null_model
 from beeline.objective.penalty import Penalty
@@ -84,6 +85,11 @@ class Objective:
         return self.size - (self.intercept == "free") * self.n_outputs
 
     @cached_property
+    def total_cost(self) -> float:
+        """Σ c_i."""
+        return absolute_sum(self.costs)  # none is negative
+
+    @cached_property
     def shards(self) -> list[Shard]:
         """The runs of rows that the engine sums over."""
         return self.engine.shards(self.data)
@@ -143,7 +149,7 @@ class Objective:
 
     def with_labels(self, labels: Floats) -> Objective:
         """The same objective for other labels; the shards and their costs are shared."""
-        return self._sharing(replace(self, labels=labels), "shards", "shard_costs")
+        return self._sharing(replace(self, labels=labels), "shards", "shard_costs", "total_cost")
 
     def with_costs(self, costs: Floats) -> Objective:
         """The same objective for other costs; the shards and their labels are shared."""
@@ -166,7 +172,11 @@ class Objective:
 
     def join(self, w: Floats, b: Floats | float) -> Floats:
         """θ from (w, b)."""
-        return np.append(w, b) if self.has_intercept else w.ravel()
+        if not self.has_intercept:
+            return w.ravel()
+        theta = np.empty(self.size)
+        theta[: -self.n_outputs], theta[-self.n_outputs :] = w.ravel(), b
+        return theta
 
     def flat(self, matrix: Floats) -> Floats:
         """θ as a view of a matrix of K columns with the intercepts in the last row."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Line", "Point"]
 
+# Times what intercepts may cost a bound, that a gradient costs it where they need not be the best; and the part of
+# their slopes that may then be left.
+_FAR, _ROUGHLY = 10.0, 1e-2
+
 
 class Point:
     """J at one θ. Everything is computed when first asked for, and kept.
@@ -75,8 +79,8 @@ class Point:
         o, d = self.objective, self.objective.data.n_features
         if o.n_outputs == 1:
             w = self.theta[:d]
-            longest = o.longest_row * math.sqrt(dot(w, w)) if w.any() else 0.0
-            return longest + (abs(float(self.theta[d])) if o.has_intercept else 0.0)
+            length = math.sqrt(dot(w, w))
+            return (o.longest_row * length if length else 0.0) + (abs(float(self.theta[d])) if o.has_intercept else 0.0)
         w, b = o.split(self.theta)
         with np.errstate(over="ignore"):  # weights of no use, to which no bound belongs
             largest = math.sqrt(float(np.square(w).sum(axis=0).max()))
@@ -123,6 +127,12 @@ class Point:
     def gradient_norm(self) -> float:
         """‖∂J(θ)‖."""
         return math.sqrt(dot(self.gradient, self.gradient))
+
+    @property
+    def fall(self) -> float:
+        """How far J can fall at most where Ω is L2 and intercepts are the best, ‖∂J‖²/(2λ); one pass."""
+        slope = self.gradient[: self.objective.n_regularized]
+        return dot(slope, slope) / (2 * self.objective.penalty.l2)
 
     def hessian_product(self, v: Floats) -> Floats:
         """∂²J(θ) v; one pass."""
@@ -206,11 +216,14 @@ class Point:
         """The same weights with the best free intercepts, unless these would lower a bound by less than `allowed`.
 
         Newton's method brings an intercept near enough to the best by itself, in most of its steps. What several of
-        them cost is not so easily said.
+        them cost is not so easily said; but while the gradient lowers the bound by far more, they need not be exact.
         """
-        if self.objective.intercept != "free":
+        o = self.objective
+        if o.intercept != "free":
             return self
-        missing = abs(sum(float(u.sum()) for u in self.slopes)) if self.objective.n_outputs == 1 else np.inf
+        if o.n_outputs > 1:
+            return best_intercepts(self, _ROUGHLY if self.fall > _FAR * allowed else 0.0)
+        missing = abs(sum(float(u.sum()) for u in self.slopes))
         return self if 2 * missing * self.loss <= allowed * self.slope_size else self.with_best_intercept()
 
     def forget(self) -> None:

@@ -62,7 +62,7 @@ def lowest_C(objective: Objective) -> float:  # noqa: N802
     largest = objective.longest_row**2
     reach = objective.loss.natural_width(objective.labels)
     if objective.loss.name in _STEEPEST:
-        pull = _STEEPEST[objective.loss.name] * float(objective.costs.sum())
+        pull = _STEEPEST[objective.loss.name] * objective.total_cost
     elif objective.loss.link == "exp" and objective.intercept == "free":
         pull = objective.at_null().slope_size
     else:

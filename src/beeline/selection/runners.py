@@ -139,7 +139,7 @@ class Runner(ABC):
     @property
     def training_loss(self) -> float:
         """The mean loss of the training rows, over all folds; rows count by their costs."""
-        total = sum(float(fold[0].costs.sum()) for fold in self.problems)
+        total = sum(fold[0].total_cost for fold in self.problems)
         return sum(point.loss for point in self.points) / total if total else 0.0
 
     def of_fold(self, k: int) -> slice:

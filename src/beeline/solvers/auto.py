@@ -207,7 +207,7 @@ class Relay(Solver):
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """That of the first."""
         step = self.first.head_start(objective, min(max_passes, self.passes))
-        return step and replace(step, solver=self.first.name)
+        return step if step is None or step.solver else replace(step, solver=self.first.name)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """The steps of the first, then of the second."""

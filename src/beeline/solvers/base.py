@@ -20,6 +20,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, VectorLoss
@@ -188,7 +189,7 @@ class Result:
     error: str | None = None
     doubt: str | None = None
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """The relative distance from the optimum that the point is certified to have at most."""
         return relative_gap(self.objective, self.bound, self.scale)
@@ -271,6 +272,8 @@ class Solver(ABC):
 
     def within(self, seconds: float | None) -> Self:
         """The same solver, with so much time."""
+        if seconds == self.time_limit:
+            return self
         limited = copy.copy(self)
         limited.time_limit = seconds
         return limited
@@ -362,7 +365,6 @@ class _Run:
         self.least = self.bound
         self.lowest = sys.float_info.max
         self.verified: Floats | None = None  # the θ whose J was evaluated anew
-        self.noise = 0.0  # how far that may be off
         self.trace: list[TracePoint] = []
         self.iterations = 0
 
@@ -438,15 +440,21 @@ class _Run:
 
     def _verify(self) -> None:
         """Evaluate J anew at the best point, and look whether the bound can be true."""
+        point = None
         if self.verified is not self.theta:
             self.point = point = self._evaluated()
-            self.theta, self.value, self.noise = point.theta, point.value, rounding_of(point)
+            self.theta, self.value = point.theta, point.value
             if not self.value <= self.null.value:
                 self._give_up_point()
-                self.noise = self.scale
             self.verified = self.theta
-        if self.bound > self.value + self.noise:
+        if self.bound > self.value and self.bound > self.value + self._noise(point):
             self.bound = self.least
+
+    def _noise(self, point: Point | None) -> float:
+        """How far J at the best θ may be off by rounding; `point` is what was just evaluated there, if anything was."""
+        if self.theta is self.null.theta:
+            return self.scale
+        return rounding_of(point if point is not None else self.objective.at(self.theta))
 
     def _evaluated(self) -> Point:
         """J at the best θ, from scores that were computed from it: now, or when the solver asked for them."""

@@ -172,7 +172,7 @@ class Bundle(Solver):
         planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, self.idle)
         if penalty.l2:
             return QuadraticModel(penalty, planes)
-        scale = objective.null.size or float(objective.costs.sum()) or 1.0
+        scale = objective.null.size or objective.total_cost or 1.0
         if self.variant == "ocas" and CentredModel.takes(penalty, planes):
             return CentredModel(penalty, planes, scale, self.tol)
         return LinearModel(penalty, planes, scale)

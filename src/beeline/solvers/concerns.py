@@ -44,10 +44,9 @@ def concerns_about(
         Whether next to nothing was learned, though the features have more to tell.
     """
     found = _failures(results, names)
-    by_distance = sorted(results, key=lambda result: -result.gap)
-    missed = [(result, sentence) for result in by_distance if (sentence := solver.concern(result))]
+    missed = [(result, sentence) for result in results if (sentence := solver.concern(result))]
     if missed:
-        result, sentence = missed[0]
+        result, sentence = max(missed, key=lambda pair: pair[0].gap)
         if result.status is Status.STALLED and result.doubt is None and type(loss) not in LOSSES.values():
             sentence += f"; {loss!r} may have kinks, or be infinite, where training got to"
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""

@@ -114,17 +114,17 @@ class _Descent:
         self.product: Floats | None = None
         self.allowance = 1e-4 if rough else 1e-9  # far above the relative rounding of the weights
         self.work = max(1, o.data.nnz) * k
-        self.total = float(o.costs.sum()) if self.free else np.inf
+        self.total = o.total_cost if self.free else np.inf
         self.gained, self.ratio = 0.0, 0.5  # the dual's growth so far; the true gap against the one that sweeps see
 
     def _measure(self) -> None:
         """Tell the kernel how the intercepts enter."""
         kind = self.objective.intercept
         if kind == "free":
-            norms, means, square = self.rows.centred
+            rows = self.rows.centred
             # As stiff as a row, and stiff enough for the rows together to move the intercepts by a margin.
-            rho = max(float(norms.mean()) / self.modulus, 1 / max(float(self.objective.costs.sum()), 1e-300))
-            self.sweeps.measure(norms, means, 1 / self.modulus, rho, square)
+            rho = max(rows.usual_norm / self.modulus, 1 / max(self.objective.total_cost, 1e-300))
+            self.sweeps.measure(rows.norms, rows.means, 1 / self.modulus, rho, dot(rows.mean, rows.mean))
         else:
             rho = 1 / self.modulus if kind == "regularized" else 0.0
             self.sweeps.measure(self.rows.norms, _NONE, 1 / self.modulus, rho, 0.0)
@@ -200,7 +200,7 @@ class _Descent:
             self.sweeps.average_weights(1.0, w)
             self.sweeps.copy_intercepts(b)
         if self.free:
-            w = w - np.outer(self.rows.mean, (self._totals() if latest else self.totals) / self.modulus)
+            w = w - np.outer(self.rows.centred.mean, (self._totals() if latest else self.totals) / self.modulus)
         theta = np.append(w, b) if o.has_intercept else w.flatten()
         present = Point(o, theta, o.scores(theta))
         self.passes += 1

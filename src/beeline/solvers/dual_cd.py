@@ -10,7 +10,7 @@ import numpy as np
 from beeline._forks import ForkSafeLock
 from beeline._types import Floats
 from beeline.data.dataset import Dataset
-from beeline.kernels import DualSweeps, absolute_sum, blend, dot
+from beeline.kernels import DualSweeps, balance, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
@@ -89,6 +89,7 @@ class DualCD(SeededSolver):
             best.value,
             bound,
             descent.passes,
+            solver=self.name,
             dual=lambda: a,
             iterations=descent.n_sweeps,
             point=best,
@@ -143,7 +144,7 @@ class _Descent:
         self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
         self.nnz = max(1, o.data.nnz)
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
-        self.total = float(o.costs.sum()) if o.intercept == "free" else np.inf
+        self.total = o.total_cost if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
         self.growth, self.ratio = 0.0, 4.0  # of the last sweep, and the usual ratio of the gap to it
 
@@ -151,10 +152,10 @@ class _Descent:
         """Tell the kernel how the intercept enters."""
         kind, none = self.objective.intercept, np.zeros(0)
         if kind == "free":
-            norms, means, square = self.rows.centred
+            rows = self.rows.centred
             # As stiff as a row, and stiff enough for the rows together to move the intercept by a margin.
-            rho = max(float(norms.mean()) / self.modulus, 1 / max(float(self.objective.costs.sum()), 1e-300))
-            self.sweeps.measure(norms, means, 1 / self.modulus, rho, square)
+            rho = max(rows.usual_norm / self.modulus, 1 / max(self.objective.total_cost, 1e-300))
+            self.sweeps.measure(rows.norms, rows.means, 1 / self.modulus, rho, dot(rows.mean, rows.mean))
             self.sweeps.set_centre(b)
         else:
             rho = 1 / self.modulus if kind == "regularized" else 0.0
@@ -177,7 +178,8 @@ class _Descent:
         """(the dual value, the variables) from the slopes of a loss at a point, scaled as the dual likes best."""
         o = self.objective
         a = -loss.slopes(point.z[0], o.labels, o.costs)
-        a = _balanced(a) if o.intercept == "free" else a
+        if o.intercept == "free":
+            balance(a)
         w = self.rows.block.transposed(a)
         self.passes += 1
         square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
@@ -191,7 +193,7 @@ class _Descent:
     def run(self, max_passes: float) -> Point:
         """The point where a kernel takes the gap for small enough, after all the sweeps and looks that this took."""
         o, free = self.objective, self.objective.intercept == "free"
-        mean = self.rows.mean if free else np.zeros(0)
+        mean = self.rows.centred.mean if free else np.zeros(0)
         most = max(1, int(min(_FIRST_PASSES, max_passes - 1)))
         sweeps, entries, b = self.sweeps.run(self.average, mean, free, self.tol, most)
         self.n_sweeps += sweeps
@@ -242,7 +244,7 @@ class _Descent:
         o = self.objective
         w = self.average
         if o.intercept == "free":
-            w = w - self.totals / self.modulus * self.rows.mean
+            w = w - self.totals / self.modulus * self.rows.centred.mean
         point = o.at(o.join(w, self.intercepts)).with_best_intercept(0.05 * self.tol)
         self.n_averaged = 0
         if self.best is None and o.intercept == "free":
@@ -280,24 +282,13 @@ class _Descent:
         """A copy of a, feasible also for a free intercept."""
         a = np.empty(self.objective.data.n_rows)
         self.sweeps.copy_dual(a)
-        return _balanced(a) if self.objective.intercept == "free" else a
+        if self.objective.intercept == "free":
+            balance(a)  # which keeps them feasible
+        return a
 
     def dual_value(self, a: Floats) -> float:
         """A lower bound of J by feasible dual variables; one pass."""
         o, slopes = self.objective, -a
-        product = self.rows.block.transposed(slopes)
-        if o.has_intercept:
-            product = np.append(product, float(slopes.sum()))
+        product = o.weighted([slopes])
         self.passes += 1
         return conjugate_bound(self.best or o.at(), [slopes], product)
-
-
-def _balanced(a: Floats) -> Floats:
-    """Dual variables that sum to zero: those of the heavier side are scaled down, which keeps them feasible."""
-    size, total = absolute_sum(a), float(a.sum())
-    up, down = 0.5 * (size + total), 0.5 * (size - total)
-    if up == down:
-        return a
-    if up > down:
-        return np.where(a > 0, a * (down / up), a)
-    return np.where(a < 0, a * (up / down), a)

@@ -95,6 +95,7 @@ class Newton(Solver):
             if moved is None:
                 continue
             point = moved.with_level_intercept(self._spare(point.value, point.bound))
+            passes += point is not moved and objective.n_outputs > 1  # for a gradient that the intercepts have changed
 
     def _spare(self, value: float, bound: float) -> float:
         """What intercepts that are not quite the best may cost: little of the tolerance, or of what a step leaves."""
@@ -107,7 +108,10 @@ class Newton(Solver):
         """
         if self.tol < _EXACT:
             return 0.0
-        return 0.1 * math.sqrt(self.tol * abs(point.value) / max(point.value - point.bound, 1e-300))
+        gap = point.value - point.bound
+        if point.objective.n_outputs > 1:  # whose intercepts may have waited, so that the bound says nothing
+            gap = min(gap, point.fall)
+        return 0.1 * math.sqrt(self.tol * abs(point.value) / max(gap, 1e-300))
 
     def _direction(self, point: Point, accuracy: float, preconditioners: Preconditioners) -> tuple[Floats, float]:
         """(the Newton direction, the passes it took)."""
@@ -173,7 +177,7 @@ class RoundedNewton(Newton):
         """One Newton step at a time."""
         width, passes = objective.loss.natural_width(objective.labels), float(start is not None)
         preconditioners = Preconditioners()
-        turnover = float(objective.costs.sum()) * math.log(objective.n_outputs + 1)
+        turnover = objective.total_cost * math.log(objective.n_outputs + 1)
         point = _rounded(objective.at(start), width)
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)

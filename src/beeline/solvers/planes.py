@@ -157,7 +157,7 @@ def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point
     if has_kinks(o):
         found = _lowest(point)
         sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
-        rounding = 1e-14 * float(o.costs.sum())  # on a level piece the slope is nothing else
+        rounding = 1e-14 * o.total_cost  # on a level piece the slope is nothing else
         if _slope(sides[1]) <= rounding and _slope(sides[2]) >= -rounding:
             return sides
     t, left, right = point.along_intercept().bracket(-np.inf, np.inf, 0.0, accuracy)

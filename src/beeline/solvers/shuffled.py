@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from beeline.data.block import Block, concatenate
 from beeline.data.dataset import ArrayDataset, Dataset
 from beeline.data.memory import available_memory
 from beeline.engines import Threads
-from beeline.kernels import RowArrays, dot, pack_rows
+from beeline.kernels import RowArrays, pack_rows
 from beeline.objective import Objective
 
 __all__ = ["ShuffledRows", "needs_memory"]
@@ -23,6 +24,25 @@ _CACHED_BYTES = 4 << 20
 _MOST_FEATURES = 2**31  # that 32-bit indices can tell apart
 _FEW_ROWS = 10_000  # whose order is kept for the next time
 _SAMPLE = 1000  # values that tell whether float32 may do
+
+
+class Centred(NamedTuple):
+    """Rows as seen from their mean.
+
+    Attributes
+    ----------
+    mean
+        μ.
+    norms, means
+        ‖x_i − μ‖² and μᵀx_i of every row.
+    usual_norm
+        The mean of the norms.
+    """
+
+    mean: Floats
+    norms: Floats
+    means: Floats
+    usual_norm: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +105,9 @@ class ShuffledRows:
         return self.block.squared_norms()
 
     @cached_property
-    def mean(self) -> Floats:
-        """μ, the mean of the rows."""
-        n = self.block.n_rows
-        return self.block.transposed(np.full(n, 1 / max(1, n)))
-
-    @cached_property
-    def centred(self) -> tuple[Floats, Floats, float]:
-        """‖x_i − μ‖², μᵀx_i and ‖μ‖²."""
-        means, square = self.block.scores(self.mean), dot(self.mean, self.mean)
-        return np.maximum(self.norms - 2 * means + square, 0), means, square
+    def centred(self) -> Centred:
+        """The rows as seen from their mean."""
+        return Centred(*self.block.centred())
 
 
 @lru_cache(maxsize=16)

@@ -153,7 +153,8 @@ class Task:
     @property
     def costs(self) -> Floats:
         """c_i: C times the weights of the row and of its class."""
-        costs = np.full(self.data.n_rows, float(self.C))
+        costs = np.empty(self.data.n_rows)
+        costs.fill(self.C)
         if self.sample_weight is not None:
             costs *= self.sample_weight
         if self.class_weight is not None:
@@ -182,8 +183,8 @@ class Task:
     def _columns(self) -> list[Floats]:
         """The labels of each problem of one score."""
         if self.n_classes is None:
-            matrix = np.asarray(self.labels, dtype=np.float64).reshape(self.data.n_rows, -1)
-            return [np.ascontiguousarray(column) for column in matrix.T]
+            matrix = np.asarray(self.labels, dtype=np.float64)
+            return [np.ascontiguousarray(column) for column in (matrix.T if matrix.ndim > 1 else [matrix])]
         positive = [1] if self.n_classes <= 2 else range(self.n_classes)
         return [np.where(self.labels == k, 1.0, -1.0) for k in positive]
 
