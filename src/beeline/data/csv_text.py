@@ -229,8 +229,8 @@ def _infer(text: bytes, header: Header, newlines: bool, names: Iterable[str]) ->
 def _read_loosely(text: bytes, header: Header, newlines: bool, names: list[str]) -> Any:  # noqa: ANN401
     """A look at the columns; bad records are passed over here and reported when they are read.
 
-    Without Arrow's threads: one that had to let go of `skip` while Python shuts down would be ended, and Arrow would wait
-    for it for ever.
+    Without Arrow's threads: one that had to let go of `skip` while Python shuts down would be ended, and Arrow would
+    wait for it for ever.
     """
 
     def skip(_: object) -> str:
