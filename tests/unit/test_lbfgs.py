@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 from bundle_problems import problem
 
+from beeline import from_arrays
 from beeline.exceptions import ParameterError
-from beeline.losses import Hinge, Logistic
+from beeline.losses import Exponential, Hinge, Logistic
+from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.lbfgs import LBFGS
 
@@ -26,6 +29,15 @@ def test_figures_are_those_of_the_gap(regularizer):
 def test_a_longer_memory_takes_fewer_steps():
     o = problem(Logistic(), n=500, d=30, strength=0.01)
     assert LBFGS(1e-8, memory=10).solve(o).iterations < LBFGS(1e-8, memory=1).solve(o).iterations
+
+
+def test_changes_whose_square_vanishes_are_no_curvature():
+    # The slopes of rows that are far on the right side are 1e-200, and most of J is that of rows without a feature.
+    X, costs = np.array([[1.0, 0], [1, 1], [0, 0]]), np.array([460.9, 460.9, 4.609e8])
+    o = Objective(from_arrays(X), -np.ones(3), costs, Exponential(), L1(), 1.0, "none")
+    result = LBFGS(1e-6).run(o)
+    assert result.theta.max() < 0
+    assert result.objective - result.bound <= 2e-6 * result.objective
 
 
 def test_what_it_cannot_take():
