@@ -11,7 +11,7 @@ from beeline.exceptions import ParameterError
 from beeline.losses import Exponential, Hinge, Logistic
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers.lbfgs import LBFGS
+from beeline.solvers.lbfgs import LBFGS, _Pairs
 
 
 @pytest.mark.parametrize("regularizer", [L2(), L1(), ElasticNet(0.5)])
@@ -46,3 +46,12 @@ def test_what_it_cannot_take():
         LBFGS(memory=0)
     with pytest.raises(ParameterError, match="'lbfgs' needs a smooth loss"):
         LBFGS().solve(problem(Hinge()))
+
+
+def test_a_gradient_that_changes_by_next_to_nothing_is_not_learned_from():
+    pairs = _Pairs(5)
+    pairs.add(np.full(3, 1e-3), np.full(3, 1e-170))
+    assert not pairs.kept
+    np.testing.assert_array_equal(pairs.times(np.ones(3)), np.ones(3))
+    pairs.add(np.full(3, 1e-3), np.full(3, 1e-3))
+    assert len(pairs.kept) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Iterator
 
@@ -114,9 +115,9 @@ class _Pairs:
         self.kept: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
 
     def add(self, s: Floats, y: Floats) -> None:
-        """One more pair, unless it shows no curvature, or so little that its square is no number above zero."""
+        """One more pair, unless it shows no curvature, or so little that its square is nothing."""
         product, square = dot(s, y), dot(y, y)
-        if square > 0 and product > 1e-12 * math.sqrt(dot(s, s) * square):
+        if square >= sys.float_info.min and product > 1e-12 * math.sqrt(dot(s, s)) * math.sqrt(square):
             self.kept.append((s, y, product))
 
     def times(self, g: Floats) -> Floats:
