@@ -189,7 +189,7 @@ class _InLockstep(Runner):
     def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
         ratios = self.newton.set_strength(self.strength / C)
-        settled = not self.newton.unsolved and (self.stopping.by_gradient or max(ratios) <= _LEVEL)
+        settled = (self.stopping.by_gradient or max(ratios) <= _LEVEL) and not self.newton.unsolved
         verdict = (max(ratios), settled) if self.begun else (np.nan, False)
         self.begun = True
         self.newton.deadline = self.deadline
