@@ -80,15 +80,14 @@ def _totals(o: Objective) -> tuple[Floats, Floats]:
         totals = np.bincount(o.labels.astype(np.int64), o.costs, o.n_outputs).astype(np.float64, copy=False)
         return np.arange(float(len(totals))), totals
     positive = o.labels > 0
-    return _SIGNS, np.array([o.costs[~positive].sum(), o.costs[positive].sum()])
+    return _SIGNS, np.array([np.sum(o.costs, where=~positive), np.sum(o.costs, where=positive)])
 
 
 def _by_label(o: Objective) -> Point:
     """Zero scores over one row for each label, with the costs of all of its rows: the same J for zero weights."""
-    labels, places = np.unique(o.labels, return_inverse=True)
-    costs = np.bincount(places.ravel(), o.costs, len(labels)).astype(np.float64, copy=False)
+    labels, costs = _totals(o)
     rows = ArrayDataset(Block(np.zeros((len(labels), 0)), 0))
-    return replace(o, data=rows, labels=labels.astype(np.float64), costs=costs, engine=Threads()).at()
+    return replace(o, data=rows, labels=labels, costs=costs, engine=Threads()).at()
 
 
 def _with_best_intercepts(point: Point) -> Point:
