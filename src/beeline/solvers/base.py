@@ -461,7 +461,9 @@ class _Run:
         point, theta = self.point, _centred(self.objective, self.theta)
         if point is not None and point.is_exact and point.objective is self.objective and point.theta is theta:
             return point
-        return self.objective.at(theta)
+        if point is not None:
+            point.forget()  # what it knows of every row, while another point is made; few runs go on from it
+        return self.objective.at(theta).knowing_loss()
 
     def _doubt(self) -> str | None:
         """What is wrong with a loss of one's own where training got to; then no bound was one, nor any gap so far."""

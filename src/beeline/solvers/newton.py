@@ -74,8 +74,8 @@ class Newton(Solver):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One Newton step at a time."""
         point, passes = objective.at(start).with_best_intercept(), float(start is not None)
-        first = objective.at() if start is not None else point
-        scale = math.sqrt(dot(first.gradient, first.gradient))
+        slope = (objective.at() if start is not None else point).gradient
+        scale = math.sqrt(dot(slope, slope))
         preconditioners, finer = Preconditioners(), 1.0
         while True:
             passes += 1
@@ -83,18 +83,19 @@ class Newton(Solver):
             norm = math.sqrt(dot(point.gradient, point.gradient))
             accuracy = min(0.5, max(self._enough(point), math.sqrt(norm / scale))) if scale else 0.5
             direction, cost = self._direction(point, finer * accuracy, preconditioners)
-            before = point.value
+            before, spare = point.value, self._spare(point.value, point.bound)
             moved = _move(point, direction)
+            point = moved or point  # what is left behind gives its memory back before the next one is looked at
             passes += cost + 1
             # A residual that is small where the preconditioner is large may be most of the gradient.
-            idle = moved is None or before - moved.value <= 1e-3 * self.tol * abs(before)
+            idle = moved is None or before - point.value <= 1e-3 * self.tol * abs(before)
             finer = 0.1 * finer if idle else 1.0
             if moved is None and (finer < _FINEST or self._by_cholesky(objective)):
                 yield Step(point.theta, point.value, point.bound, passes, final=True)
                 return
             if moved is None:
                 continue
-            point = moved.with_level_intercept(self._spare(point.value, point.bound))
+            point = moved.with_level_intercept(spare)
             passes += point is not moved and objective.n_outputs > 1  # for a gradient that the intercepts have changed
 
     def _spare(self, value: float, bound: float) -> float:
