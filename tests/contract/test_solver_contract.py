@@ -270,7 +270,8 @@ def test_callback_can_stop(solver, loss, regularizer):
     result = solve(solver, o, tol=1e-14, callback=stop_at_two)
     assert len(seen) == 2
     assert result.status is Status.CALLBACK or result.gap <= 1e-14
-    assert result.objective == o.at(result.theta).value <= min(step.objective for step in seen) * (1 + 1e-12)
+    assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-14)
+    assert result.objective <= min(step.objective for step in seen) * (1 + 1e-12)
 
 
 @every_pair
@@ -287,7 +288,8 @@ def test_interrupt_returns_the_best_so_far(solver, loss, regularizer):
     if len(seen) == 2:
         assert result.status is Status.INTERRUPTED
         assert "was interrupted" in result.sentence
-    assert result.objective == o.at(result.theta).value <= min(step.objective for step in seen) * (1 + 1e-12)
+    assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-14)
+    assert result.objective <= min(step.objective for step in seen) * (1 + 1e-12)
 
 
 def test_a_real_signal_interrupts():

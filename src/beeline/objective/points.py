@@ -47,12 +47,19 @@ class Point:
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
         o = self.objective
-        if o.loss.has_curvature:
-            return sum(loss for loss, _, _ in self._derivatives)
+        return sum(loss for loss, _, _ in self._derivatives) if o.loss.has_curvature else self._sum_of_losses()
+
+    def _sum_of_losses(self) -> float:
+        o = self.objective
         (loss,) = o.engine.sum(
             lambda _, z, y, c: (o.loss.sum(z, y, c),), o.shards, self.z, o.shard_labels, o.shard_costs
         )
         return float(loss)
+
+    def knowing_loss(self) -> Point:
+        """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
+        vars(self).setdefault("loss", self._sum_of_losses())
+        return self
 
     @cached_property
     def value(self) -> float:

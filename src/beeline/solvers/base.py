@@ -463,7 +463,7 @@ class _Run:
             return point
         if point is not None:
             point.forget()  # what it knows of every row, while another point is made; few runs go on from it
-        return self.objective.at(theta)
+        return self.objective.at(theta).knowing_loss()
 
     def _doubt(self) -> str | None:
         """What is wrong with a loss of one's own where training got to; then no bound was one, nor any gap so far."""
