@@ -46,55 +46,45 @@ BEELINE_INLINE void axpy_stretch(const Index* indices, const Value* values, std:
   }
 }
 
+struct Dot {
+  template <std::size_t kWidth, class Index, class Value>
+  static BEELINE_INLINE void stretch(const Index* indices, const Value* values, std::size_t n, const double* w,
+                                     std::size_t columns, std::size_t k, double* z) {
+    dot_stretch<kWidth>(indices, values, n, w + k, columns, z + k);
+  }
+};
+
+struct Axpy {
+  template <std::size_t kWidth, class Index, class Value>
+  static BEELINE_INLINE void stretch(const Index* indices, const Value* values, std::size_t n, const double* u,
+                                     std::size_t columns, std::size_t k, double* out) {
+    axpy_stretch<kWidth>(indices, values, n, u + k, columns, out + k);
+  }
+};
+
 // All columns, stretch by stretch: sixteen at a time, then eight, then the rest at once, since each stretch goes
 // through all entries of the row: with five columns (five folds) that is one walk, not two.
-template <class Index, class Value>
-BEELINE_INLINE void dots(const Index* indices, const Value* values, std::size_t n, const double* w, std::size_t columns,
-                         double* z) {
+template <class Verb, class Index, class Value>
+BEELINE_INLINE void all_columns(const Index* indices, const Value* values, std::size_t n, const double* in,
+                                std::size_t columns, double* out) {
   std::size_t k = 0;
-  for (; k + 16 <= columns; k += 16) dot_stretch<16>(indices, values, n, w + k, columns, z + k);
-  if (columns & 8) dot_stretch<8>(indices, values, n, w + k, columns, z + k), k += 8;
-  w += k, z += k;
+  for (; k + 16 <= columns; k += 16) Verb::template stretch<16>(indices, values, n, in, columns, k, out);
+  if (columns & 8) Verb::template stretch<8>(indices, values, n, in, columns, k, out), k += 8;
   switch (columns & 7) {
     case 1:
-      return dot_stretch<1>(indices, values, n, w, columns, z);
+      return Verb::template stretch<1>(indices, values, n, in, columns, k, out);
     case 2:
-      return dot_stretch<2>(indices, values, n, w, columns, z);
+      return Verb::template stretch<2>(indices, values, n, in, columns, k, out);
     case 3:
-      return dot_stretch<3>(indices, values, n, w, columns, z);
+      return Verb::template stretch<3>(indices, values, n, in, columns, k, out);
     case 4:
-      return dot_stretch<4>(indices, values, n, w, columns, z);
+      return Verb::template stretch<4>(indices, values, n, in, columns, k, out);
     case 5:
-      return dot_stretch<5>(indices, values, n, w, columns, z);
+      return Verb::template stretch<5>(indices, values, n, in, columns, k, out);
     case 6:
-      return dot_stretch<6>(indices, values, n, w, columns, z);
+      return Verb::template stretch<6>(indices, values, n, in, columns, k, out);
     case 7:
-      return dot_stretch<7>(indices, values, n, w, columns, z);
-  }
-}
-
-template <class Index, class Value>
-BEELINE_INLINE void axpys(const Index* indices, const Value* values, std::size_t n, const double* u,
-                          std::size_t columns, double* out) {
-  std::size_t k = 0;
-  for (; k + 16 <= columns; k += 16) axpy_stretch<16>(indices, values, n, u + k, columns, out + k);
-  if (columns & 8) axpy_stretch<8>(indices, values, n, u + k, columns, out + k), k += 8;
-  u += k, out += k;
-  switch (columns & 7) {
-    case 1:
-      return axpy_stretch<1>(indices, values, n, u, columns, out);
-    case 2:
-      return axpy_stretch<2>(indices, values, n, u, columns, out);
-    case 3:
-      return axpy_stretch<3>(indices, values, n, u, columns, out);
-    case 4:
-      return axpy_stretch<4>(indices, values, n, u, columns, out);
-    case 5:
-      return axpy_stretch<5>(indices, values, n, u, columns, out);
-    case 6:
-      return axpy_stretch<6>(indices, values, n, u, columns, out);
-    case 7:
-      return axpy_stretch<7>(indices, values, n, u, columns, out);
+      return Verb::template stretch<7>(indices, values, n, in, columns, k, out);
   }
 }
 
@@ -103,11 +93,11 @@ BEELINE_INLINE void axpys(const Index* indices, const Value* values, std::size_t
 #define BEELINE_WIDE(Index, Value)                                                                         \
   BEELINE_CLONES void wide_dot(const Index* indices, const Value* values, std::size_t n, const double* w,  \
                                std::size_t columns, double* z) {                                           \
-    dots(indices, values, n, w, columns, z);                                                               \
+    all_columns<Dot>(indices, values, n, w, columns, z);                                                   \
   }                                                                                                        \
   BEELINE_CLONES void wide_axpy(const Index* indices, const Value* values, std::size_t n, const double* u, \
                                 std::size_t columns, double* out) {                                        \
-    axpys(indices, values, n, u, columns, out);                                                            \
+    all_columns<Axpy>(indices, values, n, u, columns, out);                                                \
   }
 
 BEELINE_WIDE(std::uint16_t, float)
