@@ -69,6 +69,18 @@ def test_smaller_values_are_tried_where_the_first_is_the_best():
     assert min(tried) == 1.0
 
 
+def test_what_gaps_leave_open_of_losses_is_no_improvement():
+    """The score stands still, and the loss falls by less than two trainings of the same C may differ."""
+    done = {0.0: [], 1e-2: []}
+    for noise, path in done.items():
+        itinerary = Itinerary(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, noise=noise)
+        while not isinstance(step := itinerary.next(path), End):
+            path.append(point(step, 0.5, 0.5 - 0.001 * math.log2(step), 0.5))
+            assert len(path) < 60
+    assert len(done[1e-2]) == 4
+    assert len(done[0.0]) > 20
+
+
 def test_half_steps_around_the_best():
     tried, _ = walk(valley, refine=True)
     assert_allclose(tried[-2:], [64 / math.sqrt(2), 64 * math.sqrt(2)])

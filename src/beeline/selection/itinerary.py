@@ -40,6 +40,8 @@ class Itinerary:
         In which direction scores are better.
     luck
         What of `PathPoint.untold` means nothing.
+    noise
+        The part of what was gained by which held-out losses differ between folds that are solved equally well.
     """
 
     selecting: Selecting
@@ -48,6 +50,7 @@ class Itinerary:
     null: PathPoint
     greater_is_better: bool
     luck: float = math.inf
+    noise: float = 0.0
 
     def next(self, done: Sequence[PathPoint]) -> float | End:
         """The C that comes after these, in the order in which they were tried; or why there is none."""
@@ -77,9 +80,12 @@ class Itinerary:
             if weights_have_settled(up):
                 return End.SETTLED
             patience = max(2, round(math.log(_FAR) / math.log(s.delta)))
-            if s.stop == "auto" and (end := scores_have_settled(up, self.null, self.greater_is_better, patience)):
+            if s.stop == "auto" and (end := self._settled_scores(up, patience)):
                 return end
         return End.LIMIT if up[-1].C * s.delta > self.highest * (1 + 1e-9) else None
+
+    def _settled_scores(self, up: Sequence[PathPoint], patience: int) -> End | None:
+        return scores_have_settled(up, self.null, self.greater_is_better, patience, self.noise)
 
     def _has_more_to_tell(self, point: PathPoint) -> bool:
         """Whether a feature is kept from telling what it could, while most of the loss is there yet.
@@ -110,9 +116,11 @@ def weights_have_settled(path: Sequence[PathPoint]) -> bool:
 
 
 def scores_have_settled(
-    path: Sequence[PathPoint], null: PathPoint, greater_is_better: bool, patience: int
+    path: Sequence[PathPoint], null: PathPoint, greater_is_better: bool, patience: int, noise: float = 0.0
 ) -> End | None:
     """Whether the last values of C have improved neither the score nor the held-out loss noticeably.
+
+    An improvement of the loss must exceed its `noise` too.
 
     The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
     a metric may improve where the loss has begun to rise; only where the metric has become worse for good, the loss is
@@ -126,7 +134,7 @@ def scores_have_settled(
     noticed = _NOTICEABLE * _scale(errors[best], without)
     if len(path) - 1 - best >= patience and all(error > errors[best] + noticed for error in errors[-patience:]):
         return End.WORSE  # whatever the loss does
-    improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss))
+    improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss, noise))
     waited = len(path) - 1 - improved
     if path[-1].training_loss < _OVERFITTED * path[-1].loss:  # and more so with every further C
         patience = max(2, patience - 1)
@@ -155,11 +163,11 @@ def _error(score: float, greater_is_better: bool) -> float:
     return 1 - score if greater_is_better else score
 
 
-def _last_improvement(errors: Sequence[float], without: float) -> int:
+def _last_improvement(errors: Sequence[float], without: float, noise: float = 0.0) -> int:
     """The number of the last value that was noticeably better than all before it; −1 where none was."""
-    best, last = without, -1
+    best, last, noticeable = without, -1, max(_NOTICEABLE, noise)
     for k, error in enumerate(errors):
-        if error < best and (math.isinf(best) or best - error > _NOTICEABLE * _scale(error, without)):
+        if error < best and (math.isinf(best) or best - error > noticeable * _scale(error, without)):
             best, last = error, k
     return last
 

@@ -16,6 +16,7 @@ from beeline._types import AnyArray, Floats
 from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
 from beeline.losses import get_loss
+from beeline.objective import Objective
 from beeline.objective.untold import by_chance
 from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
 from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
@@ -170,7 +171,17 @@ class _Search:
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
         luck = max(by_chance(o) for o in objectives)
-        return Itinerary(s, first, s.C_max or highest, null, self.metric.greater_is_better, luck)
+        return Itinerary(
+            s, first, s.C_max or highest, null, self.metric.greater_is_better, luck, self._noise(objectives[0])
+        )
+
+    def _noise(self, objective: Objective) -> float:
+        """What a certified gap leaves open of held-out losses; steps of Newton's method end far below theirs.
+
+        Ω is strongly convex, so that weights are known to √(2·gap) of themselves at worst; mostly to a quarter of it.
+        """
+        smooth = objective.loss.smooth and objective.regularizer.smooth
+        return 0.0 if smooth else math.sqrt(2 * self.stopping.gap) / 4
 
     def _is_late(self) -> bool:
         return bool(self.curve) and self.deadline is not None and time.perf_counter() >= self.deadline
