@@ -42,9 +42,9 @@ from support import sets
 from support.alike import share_alike
 from support.bundle_peers import QUANTILE_SOLVERS, SvmPerf, fried, quantile_contest
 
-from beeline.data.arrays import from_arrays
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.arrays import from_arrays
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import EpsilonInsensitive, Hinge
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, Regularizer

@@ -20,8 +20,8 @@ from collections.abc import Callable
 import numpy as np
 from support import sets
 
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import Hinge
 from beeline.objective import Objective
 from beeline.regularizers import L2

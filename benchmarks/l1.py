@@ -31,8 +31,8 @@ import numpy as np
 from support import sets
 from support.sets import Rows
 
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import LeastSquares, Logistic
 from beeline.objective import Objective, tangent_bound
 from beeline.regularizers import L1

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from beeline import LinearSVC, LogisticRegression
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import get_loss
 from beeline.regularizers import L2
 from beeline.solvers.base import Callback, Step

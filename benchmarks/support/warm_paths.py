@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.kernels import set_num_threads
 from beeline.losses import get_loss
 from beeline.objective import Objective, Point, conjugate_bound

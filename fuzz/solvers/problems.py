@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, Loss, VectorLoss, get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer

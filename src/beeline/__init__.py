@@ -13,16 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beeline.data.arrays import from_arrays as from_arrays
-    from beeline.data.block import Block as Block
+    from beeline.data.core.arrays import from_arrays as from_arrays
+    from beeline.data.core.block import Block as Block
     from beeline.data.convert import convert as convert
     from beeline.data.convert import open_store as open_store
     from beeline.data.convert import read as read
-    from beeline.data.dataset import ArrayDataset as ArrayDataset
-    from beeline.data.dataset import Dataset as Dataset
-    from beeline.data.labels import LabelSets as LabelSets
+    from beeline.data.core.dataset import ArrayDataset as ArrayDataset
+    from beeline.data.core.dataset import Dataset as Dataset
+    from beeline.data.core.labels import LabelSets as LabelSets
     from beeline.data.options import ReadOptions as ReadOptions
-    from beeline.data.recipe import Recipe as Recipe
+    from beeline.data.recipe.recipe import Recipe as Recipe
     from beeline.data.store import Store as Store
     from beeline.estimators import CostSensitiveClassifier as CostSensitiveClassifier
     from beeline.estimators import ElasticNet as ElasticNet
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ArrayDataset": "beeline.data.dataset",
-    "Block": "beeline.data.block",
+    "ArrayDataset": "beeline.data.core.dataset",
+    "Block": "beeline.data.core.block",
     "CostSensitiveClassifier": "beeline.estimators",
-    "Dataset": "beeline.data.dataset",
+    "Dataset": "beeline.data.core.dataset",
     "ElasticNet": "beeline.estimators",
     "GammaRegressor": "beeline.estimators",
     "HuberRegressor": "beeline.estimators",
-    "LabelSets": "beeline.data.labels",
+    "LabelSets": "beeline.data.core.labels",
     "Lasso": "beeline.estimators",
     "LinearModel": "beeline.estimators",
     "LinearSVC": "beeline.estimators",
@@ -68,13 +68,13 @@ _HOMES = {
     "PoissonRegressor": "beeline.estimators",
     "QuantileRegressor": "beeline.estimators",
     "ReadOptions": "beeline.data.options",
-    "Recipe": "beeline.data.recipe",
+    "Recipe": "beeline.data.recipe.recipe",
     "Selecting": "beeline.selection",
     "Selection": "beeline.selection",
     "Store": "beeline.data.store",
     "TweedieRegressor": "beeline.estimators",
     "convert": "beeline.data.convert",
-    "from_arrays": "beeline.data.arrays",
+    "from_arrays": "beeline.data.core.arrays",
     "num_threads": "beeline.kernels",
     "open_store": "beeline.data.convert",
     "plot_convergence": "beeline.solvers.convergence",

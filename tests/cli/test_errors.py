@@ -182,7 +182,7 @@ def test_a_closed_pipe_is_quiet(tmp_path, option):
 ENDLESS = """
 import sys, time
 from beeline.cli import main
-from beeline.data.libsvm import LibsvmReader
+from beeline.data.text.libsvm import LibsvmReader
 
 read = LibsvmReader.blocks
 

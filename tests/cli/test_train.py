@@ -16,8 +16,8 @@ from sklearn.datasets import dump_svmlight_file
 from beeline import LogisticRegression, Model
 from beeline import read as read_rows
 from beeline.cli import training_options as command
-from beeline.data import libsvm_dialect
-from beeline.data.libsvm import LibsvmReader
+from beeline.data.text import dialect
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.losses import LOSSES
 from beeline.objective import Intercept
 from beeline.regularizers import REGULARIZERS
@@ -223,7 +223,7 @@ def test_float32_is_taken_for_much_text_of_six_digits_and_can_be_declined(quickl
 
     monkeypatch.setattr(LibsvmReader, "read", noted)
     few = done_well(quickly("train", "rows.svm", "-o", "few")) and Model.load(tmp_path / "few")
-    monkeypatch.setattr(libsvm_dialect, "_MANY", 0)
+    monkeypatch.setattr(dialect, "_MANY", 0)
     models, scores = {}, {}
     for name, options in {"auto": [], "wide": ["--dtype", "float64"], "fine": ["--tol", "1e-7"]}.items():
         done_well(quickly("train", "rows.svm", "-o", name, *options))

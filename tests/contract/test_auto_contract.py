@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from loss_rows import learned_labels
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, Gamma, Perceptron, Poisson, SquaredPerceptron, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet

@@ -14,8 +14,8 @@ import pytest
 from row_orders import unsorted
 
 from beeline import ArrayDataset, Block
-from beeline.data.block import concatenate
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import concatenate
+from beeline.data.core.labels import LabelSets
 from beeline.data.store import StoreWriter
 from beeline.exceptions import DataError
 

@@ -14,7 +14,7 @@ from row_orders import unsorted
 from solver_reference import optimum
 
 from beeline import convert
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.engines import Shard, Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge, VectorLoss

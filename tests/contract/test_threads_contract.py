@@ -10,7 +10,7 @@ import scipy.sparse
 from loss_rows import learned_labels
 
 from beeline import Lasso, LinearModel, LinearSVC, LinearSVR, LogisticRegression, convert, select_C
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.kernels import _kernels
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Softmax, VectorLoss
 from beeline.objective import Objective

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from beeline.data.atomic import replacing
-from beeline.data.recipe import Recipe
+from beeline.data.files.atomic import replacing
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import CorruptModelError, ModelError, ModelVersionError, SourceError
 from beeline.model import Model
 from beeline.model import file as model_file

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse
 from liblinear.liblinearutil import load_model, predict, save_model, train
 
-from beeline.data.recipe import Recipe
-from beeline.data.scaling import Scaling
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.scaling import Scaling
 from beeline.exceptions import FormatError, ModelError, SourceError
 from beeline.model import Model
 

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from beeline.data.files import find_files
-from beeline.data.libsvm import LibsvmReader
+from beeline.data.files.finding import find_files
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.data.options import ReadOptions
 
 

@@ -9,7 +9,7 @@ from loss_optima import optimum
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 
 from beeline import LinearModel
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, Gamma, Poisson, Tweedie, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet

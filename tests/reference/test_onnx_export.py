@@ -8,8 +8,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from beeline.data.recipe import Recipe
-from beeline.data.scaling import Scaling
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.scaling import Scaling
 from beeline.exceptions import MissingDependencyError, ModelError, ParameterError
 from beeline.model import Model
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from liblinear import liblinearutil as liblinear
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import get_loss
 from beeline.regularizers import L1, L2
 from beeline.solvers.training import Task, train

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from beeline.data.files import find_files
+from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
-from beeline.data.tables import TableReader
+from beeline.data.tables.reader import TableReader
 
 
 def read(path, **options):

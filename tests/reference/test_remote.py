@@ -14,7 +14,7 @@ import pytest
 from pyarrow import fs
 
 import beeline
-from beeline.data.files import detect_format, find_files, open_stream
+from beeline.data.files.finding import detect_format, find_files, open_stream
 from beeline.exceptions import SourceError
 
 ROWS = b"".join(b"%d 1:%d 3:0.5\n" % (1 - 2 * (i % 2), i) for i in range(5000))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from beeline.data.block import Block
-from beeline.data.scaling import ScalingLearner
+from beeline.data.core.block import Block
+from beeline.data.recipe.scaling import ScalingLearner
 
 preprocessing = pytest.importorskip("sklearn.preprocessing")
 

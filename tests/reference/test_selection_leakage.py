@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import get_loss
 from beeline.regularizers import L2
 from beeline.selection import Selecting, select

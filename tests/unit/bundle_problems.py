@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.objective import Objective
 from beeline.regularizers import L2
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from libsvm_reference import Rules
 
-from beeline.data.block import concatenate
-from beeline.data.dataset import ArrayDataset
-from beeline.data.files import find_files
-from beeline.data.libsvm import LibsvmReader
+from beeline.data.core.block import concatenate
+from beeline.data.core.dataset import ArrayDataset
+from beeline.data.files.finding import find_files
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
 from beeline.kernels import _kernels, num_threads, set_num_threads

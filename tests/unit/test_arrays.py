@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from row_orders import unsorted
 
 import beeline
-from beeline.data.arrays import from_arrays
-from beeline.data.labels import LabelSets
+from beeline.data.core.arrays import from_arrays
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, LabelError
 
 

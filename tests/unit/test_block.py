@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from row_orders import unsorted
 
 from beeline import Block
-from beeline.data.block import concatenate
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import concatenate
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError
 
 LAYOUTS = [

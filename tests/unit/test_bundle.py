@@ -5,8 +5,8 @@ import pytest
 from bundle_problems import problem
 from scipy.optimize import linprog, minimize
 
-from beeline.data.arrays import from_arrays
-from beeline.data.block import Block
+from beeline.data.core.arrays import from_arrays
+from beeline.data.core.block import Block
 from beeline.exceptions import ParameterError
 from beeline.losses import (
     CrammerSinger,

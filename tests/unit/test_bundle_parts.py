@@ -5,7 +5,7 @@ import pytest
 from bundle_problems import problem
 from scipy.optimize import minimize
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, Quantile, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet

@@ -10,7 +10,7 @@ from sklearn import linear_model
 from sklearn.datasets import load_diabetes, load_wine, make_blobs
 
 from beeline import CostSensitiveClassifier, LinearModel, LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
 from beeline.objective import Objective, conjugate_bound

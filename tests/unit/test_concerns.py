@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from beeline import HuberRegressor, LinearModel, LinearSVC, LogisticRegression, Model, PoissonRegressor, select_C
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, DataError, ModelError, ModelWarning, ParameterError
 from beeline.losses import ScalarLoss
 from beeline.model import Report

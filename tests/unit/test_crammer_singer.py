@@ -6,7 +6,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ParameterError
 from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays
 from beeline.losses import CrammerSinger, Hinge, MulticlassMargin, ScaledMulticlassMargin, WestonWatkins

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beeline.data import csv_text
-from beeline.data.files import find_files
+from beeline.data.tables import csv_text
+from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
-from beeline.data.tables import TableReader
+from beeline.data.tables.reader import TableReader
 from beeline.exceptions import BeelineError, DataError, FormatError, LabelError, ParameterError
 
 
@@ -293,7 +293,7 @@ class TestRecipe:
         assert data.labels is None
 
     def test_a_recipe_of_numbered_features_is_refused(self, write):
-        from beeline.data.recipe import Recipe
+        from beeline.data.recipe.recipe import Recipe
 
         with pytest.raises(DataError, match="numbered features"):
             read(write("a\n1\n"), recipe=Recipe(1))

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from beeline.data import csv_text
-from beeline.data.files import find_files
+from beeline.data.tables import csv_text
+from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
-from beeline.data.tables import TableReader
+from beeline.data.tables.reader import TableReader
 from beeline.exceptions import BeelineError
 
 VALUES = ["a", "b", "1", "2.5", "-3e4", "true", "NA", "nan", "inf", "é", "2024-01-31", "1,2\n", "x,y\n", '"q\nr",5\n']

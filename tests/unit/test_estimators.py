@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 import beeline
 from beeline import ElasticNet, Lasso, LinearModel, LinearSVC, LinearSVR, LogisticRegression
-from beeline.data.arrays import from_arrays
-from beeline.data.recipe import Column, Recipe
+from beeline.data.core.arrays import from_arrays
+from beeline.data.recipe.recipe import Column, Recipe
 from beeline.estimators import classifiers, linear_model, regressors
 from beeline.exceptions import ConvergenceWarning, DataError, LabelError, ParameterError
 from beeline.losses import EpsilonInsensitive

@@ -12,7 +12,7 @@ import scipy.sparse
 
 import beeline
 from beeline import ElasticNet, Lasso, LinearModel, LinearSVC, LogisticRegression, MultiTaskRegressor
-from beeline.data.magnitude import LARGEST
+from beeline.data.core.magnitude import LARGEST
 from beeline.exceptions import ConvergenceWarning, DataError, LabelError, ParameterError
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from beeline.data.files import detect_format, find_files, open_random, open_stream
+from beeline.data.files.finding import detect_format, find_files, open_random, open_stream
 from beeline.exceptions import DataError, FormatError, ParameterError, SourceError
 
 TEXT = b"1 1:0.5 3:2\n-1 2:1\n" * 5000

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from beeline.data.frames import from_frame, is_frame
+from beeline.data.tables.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError
 
@@ -29,7 +29,7 @@ def test_what_is_a_frame():
 
 
 def test_looking_for_frames_imports_nothing():
-    code = "import sys; from beeline.data.frames import is_frame; is_frame(1); print([m for m in sys.modules])"
+    code = "import sys; from beeline.data.tables.frames import is_frame; is_frame(1); print([m for m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"'pandas'", "'polars'", "'pyarrow'"} & set(loaded.strip("[]\n").split(", "))
 

@@ -90,13 +90,13 @@ def test_every_part_was_seen():
 @pytest.mark.parametrize(
     ("file", "code", "complaint"),
     [
-        ("data/block.py", "from beeline.cli import main", "which is not below it"),
-        ("data/block.py", "def f():\n    import beeline.solvers.base", "which is not below it"),
-        ("data/block.py", "from beeline import cli", "which is not below it"),
-        ("data/block.py", "from ..estimators import x", "which is not below it"),
+        ("data/core/block.py", "from beeline.cli import main", "which is not below it"),
+        ("data/core/block.py", "def f():\n    import beeline.solvers.base", "which is not below it"),
+        ("data/core/block.py", "from beeline import cli", "which is not below it"),
+        ("data/core/block.py", "from ..estimators import x", "which is not below it"),
         ("data/store/writer.py", "from ...cli import x", "which is not below it"),
-        ("data/block.py", "from beeline.losses import Hinge", "which is not below it"),
-        ("data/block.py", "from beeline import read", "the package's face"),
+        ("data/core/block.py", "from beeline.losses import Hinge", "which is not below it"),
+        ("data/core/block.py", "from beeline import read", "the package's face"),
         ("exceptions.py", "import beeline.data", "which is not below it"),
         ("solvers/newton.py", "import sklearn.linear_model", "sklearn.linear_model, which does not belong"),
         ("solvers/newton.py", "from pyarrow import fs", "pyarrow.fs, which does not belong"),
@@ -116,10 +116,10 @@ def test_a_planted_violation_is_found(tmp_path, file, code, complaint):
 @pytest.mark.parametrize(
     ("file", "code"),
     [
-        ("cli/info.py", "from beeline.data.block import Block\nfrom beeline import __version__"),
-        ("data/block.py", "from beeline.exceptions import DataError\nfrom ..kernels import RowArrays"),
-        ("data/block.py", "from beeline.data.labels import LabelSets\nimport pyarrow"),
-        ("__init__.py", "from beeline.data.block import Block"),
+        ("cli/info.py", "from beeline.data.core.block import Block\nfrom beeline import __version__"),
+        ("data/core/block.py", "from beeline.exceptions import DataError\nfrom ..kernels import RowArrays"),
+        ("data/core/block.py", "from beeline.data.core.labels import LabelSets\nimport pyarrow"),
+        ("__init__.py", "from beeline.data.core.block import Block"),
         ("__main__.py", "from beeline.cli import main"),
     ],
 )

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beeline.data import libsvm_dialect
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
-from beeline.data.files import find_files
-from beeline.data.libsvm import LibsvmReader
+from beeline.data.text import dialect
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
+from beeline.data.files.finding import find_files
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.data.options import ReadOptions
 from beeline.fitting import Settings, fit
 from beeline.fitting.labels import count_labels, find_classes
@@ -18,7 +18,7 @@ from beeline.kernels import _kernels
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(libsvm_dialect, "_MANY", 0)
+    monkeypatch.setattr(dialect, "_MANY", 0)
 
 
 @pytest.fixture(params=[0, 1, 2])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from libsvm_reference import BadTextError, Rules, assert_same, reference
 from libsvm_tools import SENTENCES, instructions, options_of, read_streamed, reader, save, threads
 
-from beeline.data.block import concatenate
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import concatenate
+from beeline.data.core.dataset import ArrayDataset
 from beeline.data.reader import RestartReading
 from beeline.exceptions import DataError, FormatError
 

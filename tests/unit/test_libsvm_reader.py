@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from libsvm_tools import read, read_streamed, reader, save, threads
 
-from beeline.data.block import Block
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import Block
+from beeline.data.core.labels import LabelSets
 from beeline.data.reader import NoProgress, RestartReading
-from beeline.data.recipe import Column, Recipe
-from beeline.data.scaling import ScalingLearner
+from beeline.data.recipe.recipe import Column, Recipe
+from beeline.data.recipe.scaling import ScalingLearner
 from beeline.exceptions import DataError, FormatError, ParameterError, SourceError
 
 ROWS = b"".join(b"%d 1:%d 3:2.5 7:-1\n" % (i % 3, i) for i in range(5000))

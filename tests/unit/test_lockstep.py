@@ -8,8 +8,8 @@ import scipy.sparse
 from numpy.testing import assert_allclose
 
 from beeline import convert, from_arrays
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.exceptions import DataError, ParameterError
 from beeline.losses import get_loss

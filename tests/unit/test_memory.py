@@ -2,7 +2,7 @@
 
 import pytest
 
-from beeline.data import memory
+from beeline.data.core import memory
 
 GIGABYTE = 1 << 30
 

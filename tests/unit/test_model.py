@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from beeline.data.arrays import from_arrays
-from beeline.data.recipe import Column, Recipe
-from beeline.data.scaling import Scaling
+from beeline.data.core.arrays import from_arrays
+from beeline.data.recipe.recipe import Column, Recipe
+from beeline.data.recipe.scaling import Scaling
 from beeline.exceptions import DataError, ModelError, ParameterError
 from beeline.model import Model, Report
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from beeline import LinearModel, LogisticRegression, Model, convert
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ParameterError
 from beeline.losses import Hinge, Logistic, MulticlassPerceptron, Softmax, VectorLoss
 from beeline.objective import Objective

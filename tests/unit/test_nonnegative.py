@@ -11,7 +11,7 @@ from scipy.optimize import linprog, minimize, nnls
 from sklearn.base import clone
 
 from beeline import LinearModel, Model, convert, read, select_C
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ModelWarning, ParameterError
 from beeline.losses import LeastSquares, Logistic
 from beeline.objective import Objective

@@ -9,10 +9,10 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beeline.data.files import find_files
-from beeline.data.npz import NpzReader
+from beeline.data.files.finding import find_files
+from beeline.data.npz.reader import NpzReader
 from beeline.data.options import ReadOptions
-from beeline.data.recipe import Recipe
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import BeelineError, DataError, FormatError, ParameterError
 
 X = np.array([[1.0, 0, 2], [0, 0, 0], [0, 3, 0], [4, 5, 6]])

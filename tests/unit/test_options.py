@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from beeline.data.options import ReadOptions
-from beeline.data.recipe import Recipe
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import ParameterError
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beeline.data.recipe import Column, Recipe
-from beeline.data.scaling import Scaling
+from beeline.data.recipe.recipe import Column, Recipe
+from beeline.data.recipe.scaling import Scaling
 from beeline.exceptions import DataError
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

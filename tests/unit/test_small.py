@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from beeline import LinearSVC
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, EpsilonInsensitive, RowLoss, get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet

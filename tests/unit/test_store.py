@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beeline import ArrayDataset, Block
-from beeline.data.block import concatenate
-from beeline.data.labels import LabelSets
-from beeline.data.recipe import Recipe
-from beeline.data.scaling import Scaling
+from beeline.data.core.block import concatenate
+from beeline.data.core.labels import LabelSets
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.scaling import Scaling
 from beeline.data.store import StoreWriter, open_store
 from beeline.data.store.form import Form
 from beeline.data.store.parts import PartWriter

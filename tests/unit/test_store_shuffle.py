@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beeline import Block
-from beeline.data.labels import LabelSets
+from beeline.data.core.labels import LabelSets
 from beeline.data.store import StoreWriter, open_store
 from beeline.data.store.form import Form
 from beeline.data.store.shuffle import Shuffler, keys_of

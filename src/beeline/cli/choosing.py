@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beeline.data.labels import LabelSets
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting.labels import count_labels
 
 if TYPE_CHECKING:
-    from beeline.data.dataset import Dataset
+    from beeline.data.core.dataset import Dataset
     from beeline.fitting.settings import ClassWeight
 
 __all__ = ["choose_loss", "parse_class_weights"]

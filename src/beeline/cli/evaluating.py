@@ -10,12 +10,12 @@ import numpy as np
 from beeline import metrics
 from beeline._types import Floats, Ints
 from beeline.cli.model_facts import class_names
-from beeline.data.labels import LabelSets
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, LabelError
 
 if TYPE_CHECKING:
-    from beeline.data.block import Block
-    from beeline.data.recipe import Recipe
+    from beeline.data.core.block import Block
+    from beeline.data.recipe.recipe import Recipe
     from beeline.model import Model
 
 __all__ = ["Answers"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beeline.data.reader import Progress, Reader
-    from beeline.data.recipe import Recipe
-    from beeline.data.statistics import FeatureStatistics
+    from beeline.data.recipe.recipe import Recipe
+    from beeline.data.core.statistics import FeatureStatistics
     from beeline.data.store import Store
 
 __all__ = ["Facts", "reader_facts", "source_facts", "store_facts"]
@@ -37,7 +37,7 @@ def store_facts(store: Store, *, features: bool = False, progress: Progress | No
 
 
 def _walk(store: Store, progress: Progress | None) -> list[Facts]:
-    from beeline.data.statistics import FeatureStatistics
+    from beeline.data.core.statistics import FeatureStatistics
 
     statistics = FeatureStatistics(store.n_features)
     if progress is not None:
@@ -52,7 +52,7 @@ def _walk(store: Store, progress: Progress | None) -> list[Facts]:
 def source_facts(reader: Reader, memory: int, *, features: bool = False) -> Facts:
     """What a walk over a source finds, in bounded memory."""
     from beeline.data.reader import RestartReading
-    from beeline.data.statistics import FeatureStatistics
+    from beeline.data.core.statistics import FeatureStatistics
     from beeline.data.store.statistics import Statistics
     from beeline.exceptions import DataError
 

@@ -25,9 +25,9 @@ def begin_reading(arguments: list[str]) -> None:
         or any(argument.partition("=")[0] in _WAITS for argument in arguments)
     ):
         return
-    from beeline.data.files import detect_format, find_files
-    from beeline.data.libsvm_ahead import start_ahead
-    from beeline.data.libsvm_dialect import first_dialect, narrows
+    from beeline.data.files.finding import detect_format, find_files
+    from beeline.data.text.ahead import start_ahead
+    from beeline.data.text.dialect import first_dialect, narrows
     from beeline.data.options import ReadOptions
     from beeline.exceptions import BeelineError
 

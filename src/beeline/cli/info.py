@@ -68,7 +68,7 @@ def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: 
 def _facts_of_source(paths: list[str], options: ReadOptions, features: bool, progress: Progress | None) -> Facts:
     from beeline.cli.facts import source_facts
     from beeline.data.convert import open_reader
-    from beeline.data.files import detect_format, find_files, total_size
+    from beeline.data.files.finding import detect_format, find_files, total_size
 
     files = find_files(paths)
     facts: Facts = {

@@ -14,7 +14,7 @@ from beeline.cli.progress import progress_bar
 if TYPE_CHECKING:
     from beeline._types import AnyArray
     from beeline.cli.training_options import TrainingOptions
-    from beeline.data.dataset import Dataset
+    from beeline.data.core.dataset import Dataset
     from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
 
@@ -91,8 +91,8 @@ def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
 
 def _labels_to_use_up(data: Dataset) -> AnyArray | None:
     """The labels of rows in memory, which are then nowhere else; None: those of the data."""
-    from beeline.data.dataset import ArrayDataset
-    from beeline.data.labels import LabelSets
+    from beeline.data.core.dataset import ArrayDataset
+    from beeline.data.core.labels import LabelSets
 
     texts = data.recipe is not None and data.recipe.label_categories is not None
     if texts or not isinstance(data, ArrayDataset) or data.labels is None or isinstance(data.labels, LabelSets):

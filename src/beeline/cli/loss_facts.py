@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beeline.data.arrays import from_arrays
+from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, RowLoss, VectorLoss, loss_settings
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import L1, L2

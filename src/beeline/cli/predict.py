@@ -117,7 +117,7 @@ def _target(output: str | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    from beeline.data.atomic import replacing
+    from beeline.data.files.atomic import replacing
 
     with replacing(output) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         yield file

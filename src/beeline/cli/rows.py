@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from beeline.data.block import Block, concatenate
+from beeline.data.core.block import Block, concatenate
 from beeline.data.convert import convert, is_store, open_reader, open_store
-from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.data.files import find_files
-from beeline.data.libsvm_ahead import drop_ahead
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.files.finding import find_files
+from beeline.data.text.ahead import drop_ahead
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from beeline.data.reader import Progress, Reader
-    from beeline.data.recipe import Recipe
+    from beeline.data.recipe.recipe import Recipe
     from beeline.model import Model
 
 __all__ = ["Walk", "rows_to_learn"]
@@ -181,7 +181,7 @@ def _by_recipe(options: ReadOptions, recipe: Recipe | None, paths: list[str]) ->
     """The options with the model's recipe; numbered features that are not scaled may go beyond it."""
     if recipe is None:
         return options
-    from beeline.data.files import detect_format
+    from beeline.data.files.finding import detect_format
 
     kind = options.format if options.format != "auto" else detect_format(find_files(paths)[0])
     if kind == "libsvm" and recipe.columns is None and recipe.scaling.kind == "none":

@@ -148,7 +148,7 @@ class TrainingOptions:
     @property
     def budget(self) -> int:
         """Bytes that rows may take."""
-        from beeline.data.memory import available_memory
+        from beeline.data.core.memory import available_memory
         from beeline.data.options import parse_size
 
         return available_memory() // 2 if self.memory is None else parse_size(self.memory)

@@ -17,15 +17,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from beeline.data.arrays import from_arrays, is_array
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.data.files import SourceFile, common_format, find_files
-from beeline.data.frames import from_frame, is_frame
+from beeline.data.core.arrays import from_arrays, is_array
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.files.finding import SourceFile, common_format, find_files
+from beeline.data.tables.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions, parse_size
 from beeline.data.reader import Progress, Reader, RestartReading
-from beeline.data.recipe import Recipe
-from beeline.data.scaling import ScalingLearner
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.scaling import ScalingLearner
 from beeline.exceptions import DataError, ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -118,14 +118,14 @@ def open_reader(source: Source, options: ReadOptions, progress: Progress | None 
     _check_no_headless_store(files)
     options = replace(options, format=common_format(files) if options.format == "auto" else options.format)
     if options.format == "libsvm":
-        from beeline.data.libsvm import LibsvmReader
+        from beeline.data.text.libsvm import LibsvmReader
 
         return LibsvmReader(files, options, progress)
     if options.format == "npz":
-        from beeline.data.npz import NpzReader
+        from beeline.data.npz.reader import NpzReader
 
         return NpzReader(files, options, progress)
-    from beeline.data.tables import TableReader
+    from beeline.data.tables.reader import TableReader
 
     return TableReader(files, options, progress)
 

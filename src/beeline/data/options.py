@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from beeline.data.recipe import Recipe
+    from beeline.data.recipe.recipe import Recipe
 
 __all__ = ["Format", "Layout", "Missing", "ReadOptions", "Scale", "parse_size"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from beeline.data.block import Block, concatenate
-from beeline.data.dataset import ArrayDataset
-from beeline.data.recipe import Recipe
+from beeline.data.core.block import Block, concatenate
+from beeline.data.core.dataset import ArrayDataset
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import DataError, FormatError
 
 __all__ = ["BadLines", "NoProgress", "Progress", "Reader", "RestartReading"]

@@ -11,8 +11,8 @@ import numpy as np
 
 from beeline._lazy import cached_property, computed_once
 from beeline._types import Floats
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset, Dataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.kernels import curve_rows
 
 __all__ = ["Engine", "Shard"]

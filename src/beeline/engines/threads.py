@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from beeline.data.dataset import Dataset
+from beeline.data.core.dataset import Dataset
 from beeline.engines.base import Engine, Shard
 
 __all__ = ["Threads"]

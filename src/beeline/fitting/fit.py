@@ -11,7 +11,7 @@ import numpy as np
 
 from beeline import __version__
 from beeline._types import AnyArray, Floats
-from beeline.data.dataset import Dataset
+from beeline.data.core.dataset import Dataset
 from beeline.fitting.labels import Classes
 from beeline.fitting.platt import fit_platt
 from beeline.fitting.searching import chosen, search

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.labels import LabelSets
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting.settings import ClassWeight
 from beeline.model.model import shortened

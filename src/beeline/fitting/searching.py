@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.arrays import from_arrays, is_array
-from beeline.data.dataset import Dataset
-from beeline.data.frames import from_frame, is_frame
+from beeline.data.core.arrays import from_arrays, is_array
+from beeline.data.core.dataset import Dataset
+from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import ParameterError
 from beeline.fitting.labels import Classes
 from beeline.fitting.settings import Settings

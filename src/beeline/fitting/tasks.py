@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats
-from beeline.data.dataset import Dataset
-from beeline.data.labels import LabelSets
-from beeline.data.magnitude import refuse_large_targets, refuse_large_values
+from beeline.data.core.dataset import Dataset
+from beeline.data.core.labels import LabelSets
+from beeline.data.core.magnitude import refuse_large_targets, refuse_large_values
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.labels import Classes, class_weights, find_classes, find_sets
 from beeline.fitting.settings import Settings

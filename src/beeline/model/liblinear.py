@@ -17,7 +17,7 @@ import numpy as np
 
 from beeline import __version__
 from beeline._types import AnyArray, Floats
-from beeline.data.atomic import replacing
+from beeline.data.files.atomic import replacing
 from beeline.exceptions import FormatError, ModelError, SourceError
 from beeline.links import Link
 from beeline.model.exporting import unscaled

@@ -13,7 +13,7 @@ import numpy as np
 
 from beeline import __version__
 from beeline._types import AnyArray
-from beeline.data.atomic import replacing
+from beeline.data.files.atomic import replacing
 from beeline.exceptions import MissingDependencyError, ModelError, ParameterError
 from beeline.model.exporting import unscaled
 from beeline.model.model import Model

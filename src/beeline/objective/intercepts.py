@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.kernels import dot, solve_positive
 from beeline.losses import VectorLoss
 

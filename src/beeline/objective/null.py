@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.block import Block
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
 
 if TYPE_CHECKING:

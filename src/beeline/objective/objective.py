@@ -10,7 +10,7 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.data.dataset import Dataset
+from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Shard, Threads
 from beeline.exceptions import ParameterError
 from beeline.kernels import absolute_sum

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from beeline.data.atomic import replacing
+from beeline.data.files.atomic import replacing
 
 __all__ = ["write_page"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
+from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
 from beeline.exceptions import ParameterError, SourceError
 from beeline.selection.folds import Fold
 from beeline.selection.result import PathPoint, finite

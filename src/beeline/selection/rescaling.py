@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from beeline._types import AnyArray
-from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.data.recipe import Recipe
-from beeline.data.rescaled import RescaledDataset
-from beeline.data.scaling import Scaling, learned_scaling
-from beeline.data.statistics import FeatureStatistics
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.core.rescaled import RescaledDataset
+from beeline.data.recipe.scaling import Scaling, learned_scaling
+from beeline.data.core.statistics import FeatureStatistics
 from beeline.selection.folds import Fold
 from beeline.solvers.lockstep import Affine
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.data.dataset import Dataset
-from beeline.data.memory import available_memory
+from beeline.data.core.dataset import Dataset
+from beeline.data.core.memory import available_memory
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.objective import Objective, Point

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beeline._types import Floats, Ints
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Penalty
 from beeline.solvers.bundle_lp import LinearModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Penalty
 from beeline.solvers.planes import Plane, Planes

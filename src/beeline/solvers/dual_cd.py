@@ -9,7 +9,7 @@ import numpy as np
 
 from beeline._forks import ForkSafeLock
 from beeline._types import Floats
-from beeline.data.dataset import Dataset
+from beeline.data.core.dataset import Dataset
 from beeline.kernels import DualSweeps, balance, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point, conjugate_bound

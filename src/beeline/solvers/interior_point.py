@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.dataset import ArrayDataset
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.interior_systems import system_for

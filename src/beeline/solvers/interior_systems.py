@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.kernels import factor_positive, solve_factored
 from beeline.objective import Objective
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from beeline._types import Floats, Ints
-from beeline.data.block import Block, concatenate
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.block import Block, concatenate
+from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point

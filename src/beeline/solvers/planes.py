@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from beeline._types import Floats, Ints
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit

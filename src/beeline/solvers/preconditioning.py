@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.dataset import ArrayDataset
 from beeline.kernels import add_scaled, dot, factor_positive, solve_factored, step_gradients, turn_gradients
 from beeline.objective import Objective, Point
 

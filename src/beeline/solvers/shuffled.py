@@ -10,9 +10,9 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block, concatenate
-from beeline.data.dataset import ArrayDataset, Dataset
-from beeline.data.memory import available_memory
+from beeline.data.core.block import Block, concatenate
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.core.memory import available_memory
 from beeline.engines import Threads
 from beeline.kernels import RowArrays, pack_rows
 from beeline.objective import Objective

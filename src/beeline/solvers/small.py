@@ -7,7 +7,7 @@ not, the solver goes on from there.
 
 from __future__ import annotations
 
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.dataset import ArrayDataset
 from beeline.kernels import small_newton
 from beeline.objective import Objective
 from beeline.solvers.base import Step

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.dataset import Dataset
+from beeline.data.core.dataset import Dataset
 from beeline.exceptions import LabelError, ParameterError
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from beeline.data.atomic import sync_folder
+from beeline.data.files.atomic import sync_folder
 from beeline.data.store.manifest import FORMAT, MANIFEST
 from beeline.exceptions import BeelineError, StoreError
 

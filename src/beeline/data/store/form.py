@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from beeline._types import AnyArray, Ints
-from beeline.data.block import Block
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import Block
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError
 
 __all__ = ["Form", "RowBuffer", "from_arrow", "merged", "to_arrow"]

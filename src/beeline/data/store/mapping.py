@@ -12,7 +12,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from beeline._types import Ints
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.data.store.form import Form
 from beeline.data.store.manifest import PartInfo
 from beeline.exceptions import CorruptStoreError, StoreError

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.data.store.form import Form, merged
 from beeline.data.store.manifest import ChunkTable, PartInfo
 from beeline.data.store.statistics import Statistics

@@ -23,8 +23,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from beeline._types import AnyArray
-from beeline.data.block import Block
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import Block
+from beeline.data.core.labels import LabelSets
 from beeline.data.store.form import Form, RowBuffer, from_arrow, merged, to_arrow
 
 __all__ = ["Shuffler", "keys_of"]

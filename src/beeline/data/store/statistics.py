@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import Block
+from beeline.data.core.labels import LabelSets
 from beeline.data.store.manifest import plain_number
 
 __all__ = ["Statistics"]

@@ -12,9 +12,9 @@ import numpy as np
 
 from beeline._forks import ForkSafeLock
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block, Labels, row_numbers
-from beeline.data.dataset import Dataset
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import Block, Labels, row_numbers
+from beeline.data.core.dataset import Dataset
+from beeline.data.core.labels import LabelSets
 from beeline.data.options import parse_size
 from beeline.data.store.form import RowBuffer, merged
 from beeline.data.store.manifest import Manifest
@@ -59,7 +59,7 @@ class Store(Dataset):
         self.n_rows, self.n_features, self.nnz = manifest.n_rows, manifest.n_features, manifest.nnz
         self.recipe = None
         if manifest.recipe is not None:
-            from beeline.data.recipe import Recipe
+            from beeline.data.recipe.recipe import Recipe
 
             self.recipe = Recipe.from_json(manifest.recipe)
         chunks = [part.chunks for part in manifest.parts]

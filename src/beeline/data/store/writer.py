@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from beeline import __version__
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.data.store.folder import PartialFolder, sync_file, writing
 from beeline.data.store.form import Form
 from beeline.data.store.manifest import MANIFEST, Manifest
@@ -23,7 +23,7 @@ from beeline.exceptions import DataError, ParameterError, StoreError
 if TYPE_CHECKING:
     import os
 
-    from beeline.data.recipe import Recipe
+    from beeline.data.recipe.recipe import Recipe
 
 __all__ = ["StoreWriter"]
 

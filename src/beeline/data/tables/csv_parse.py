@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from beeline.data.batches import Kind
-from beeline.data.csv_header import BYTE_ORDER_MARK, Header, split_record
-from beeline.data.roles import flag
+from beeline.data.tables.batches import Kind
+from beeline.data.tables.csv_header import BYTE_ORDER_MARK, Header, split_record
+from beeline.data.tables.roles import flag
 from beeline.exceptions import FormatError
 from beeline.kernels import record_starts
 

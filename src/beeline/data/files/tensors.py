@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray
-from beeline.data.atomic import replacing
+from beeline.data.files.atomic import replacing
 from beeline.exceptions import SourceError
 
 __all__ = ["NotTensorsError", "Tensors", "checksum", "read_tensors", "write_tensors"]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block, Labels
-from beeline.data.dataset import ArrayDataset
-from beeline.data.labels import LabelSets
+from beeline.data.core.block import Block, Labels
+from beeline.data.core.dataset import ArrayDataset
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, LabelError
 
 __all__ = ["from_arrays", "is_array"]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from beeline._thread_pool import DaemonThreadPool
 from beeline.data.reader import BadLines, Progress
-from beeline.data.roles import flag
+from beeline.data.tables.roles import flag
 from beeline.exceptions import DataError
 
 __all__ = ["Kind", "Piece", "TableSource", "ahead", "kind_of", "sliced"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.labels import LabelSets
+from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError
 from beeline.kernels import Columns, RowArrays, count_kept, first_flaw, keep_features
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block
+from beeline.data.core.block import Block
 from beeline.kernels import RowArrays, add_statistics
 
 __all__ = ["FeatureStatistics"]

@@ -7,8 +7,8 @@ import queue
 import threading
 from typing import Protocol
 
-from beeline.data.files import SourceFile, open_stream, reading
-from beeline.data.libsvm_dialect import LONG_LINE, as_error
+from beeline.data.files.finding import SourceFile, open_stream, reading
+from beeline.data.text.dialect import LONG_LINE, as_error
 from beeline.exceptions import SourceError
 from beeline.kernels import LibsvmOutcome, LibsvmParser
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.assembly import READY_TYPES, as_text
-from beeline.data.batches import Piece, kind_of
-from beeline.data.roles import Roles, flag
+from beeline.data.tables.assembly import READY_TYPES, as_text
+from beeline.data.tables.batches import Piece, kind_of
+from beeline.data.tables.roles import Roles, flag
 from beeline.exceptions import DataError, LabelError
 
 __all__ = ["BesideColumns"]

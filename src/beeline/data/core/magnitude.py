@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.dataset import Dataset
+from beeline.data.core.dataset import Dataset
 from beeline.exceptions import DataError, LabelError
 from beeline.kernels import value_range
 

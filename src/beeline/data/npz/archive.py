@@ -11,8 +11,8 @@ from typing import IO, Any
 import numpy as np
 
 from beeline._types import AnyArray
-from beeline.data.arrays import from_arrays
-from beeline.data.block import Block
+from beeline.data.core.arrays import from_arrays
+from beeline.data.core.block import Block
 from beeline.exceptions import DataError, FormatError, LabelError
 
 __all__ = ["Archive"]

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from beeline._types import AnyArray
-from beeline.data.scaling import Scaling
+from beeline.data.recipe.scaling import Scaling
 from beeline.exceptions import DataError
 
 __all__ = ["Column", "Recipe"]

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from beeline.data.block import Block
-from beeline.data.files import SourceFile, open_random, reading, total_size
-from beeline.data.npz_archive import Archive
+from beeline.data.core.block import Block
+from beeline.data.files.finding import SourceFile, open_random, reading, total_size
+from beeline.data.npz.archive import Archive
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, Reader
-from beeline.data.recipe import Recipe
-from beeline.data.scaling import Scaling, ScalingLearner
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.scaling import Scaling, ScalingLearner
 from beeline.exceptions import DataError
 
 __all__ = ["NpzReader"]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block, Labels
+from beeline.data.core.block import Block, Labels
 from beeline.kernels import value_range
 
 if TYPE_CHECKING:
-    from beeline.data.recipe import Recipe
+    from beeline.data.recipe.recipe import Recipe
 
 __all__ = ["ArrayDataset", "Dataset"]
 

@@ -13,8 +13,8 @@ import os
 import threading
 from pathlib import Path
 
-from beeline.data.files import SourceFile, reading
-from beeline.data.libsvm_dialect import Dialect, kernel_settings
+from beeline.data.files.finding import SourceFile, reading
+from beeline.data.text.dialect import Dialect, kernel_settings
 from beeline.data.options import ReadOptions
 from beeline.kernels import LibsvmOutcome, LibsvmParser, num_threads
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray
-from beeline.data.dataset import ArrayDataset
+from beeline.data.core.dataset import ArrayDataset
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress
 from beeline.exceptions import DataError
@@ -50,8 +50,8 @@ def from_frame(frame: Any, options: ReadOptions | None = None, progress: Progres
     options
         The roles of the columns and how they are treated.
     """
-    from beeline.data.columnar import MemorySource
-    from beeline.data.tables import TableReader
+    from beeline.data.tables.columnar import MemorySource
+    from beeline.data.tables.reader import TableReader
 
     options = options or ReadOptions()
     options.refuse(("format", "delimiter", "header", "skip_bad_lines"), "a table in memory")

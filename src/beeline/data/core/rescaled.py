@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.block import Block, Labels
-from beeline.data.dataset import Dataset
-from beeline.data.scaling import Scaling
+from beeline.data.core.block import Block, Labels
+from beeline.data.core.dataset import Dataset
+from beeline.data.recipe.scaling import Scaling
 
 __all__ = ["RescaledDataset"]
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from beeline.data.options import ReadOptions
-from beeline.data.roles import check_distinct
+from beeline.data.tables.roles import check_distinct
 from beeline.exceptions import DataError, FormatError
 from beeline.kernels import last_record_end, record_starts
 

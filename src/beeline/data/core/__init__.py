@@ -1,0 +1,1 @@
+"""Rows, blocks of them, and data sets: what everything else is made of."""

@@ -1,0 +1,1 @@
+"""NumPy `.npz` archives."""

@@ -1,0 +1,1 @@
+"""How raw rows become features: columns, categories, scaling."""

@@ -1,0 +1,1 @@
+"""LIBSVM (svmlight) text."""
