@@ -26,7 +26,7 @@ def cli_reference() -> str:
     import typer.main
 
     from beeline.cli.app import app
-    from beeline.cli.exit_codes import EXIT_CODES
+    from beeline.cli.output.exit_codes import EXIT_CODES
 
     group: Any = typer.main.get_command(app)
     parts = ["# The command line", NOTE, group.help, _options(group, "beeline")]
@@ -169,7 +169,7 @@ beeline train claims.csv --label amount --loss tweedie --loss-setting power=1.7 
 
 def loss_reference() -> str:
     """Every loss of the registry, in a table for each kind of labels."""
-    from beeline.cli.loss_facts import LABELS, all_losses
+    from beeline.cli.output.loss_facts import LABELS, all_losses
 
     facts = all_losses()
     parts = ["# Losses", NOTE, f"There are {len(facts)}; `beeline losses` lists them too.", ABOUT_LOSSES]

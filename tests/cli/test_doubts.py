@@ -11,8 +11,8 @@ import pytest
 from outcomes import done_well, one_line
 
 from beeline import Model
-from beeline.cli.concerns import Concerns
-from beeline.cli.exit_codes import EXIT_CODES
+from beeline.cli.output.concerns import Concerns
+from beeline.cli.output.exit_codes import EXIT_CODES
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.solvers.concerns import Concern
 

@@ -22,8 +22,8 @@ def curve(record):
 SIGNALLED = """
 import os, signal, sys
 from contextlib import contextmanager
-import beeline.cli.searching as searching
-import beeline.cli.training_line as line
+import beeline.cli.input.searching as searching
+import beeline.cli.output.training_line as line
 import beeline.selection.path as path
 
 @contextmanager

@@ -312,7 +312,7 @@ def test_options_of_a_source_are_refused_for_a_store(quickly, svm_rows):
 
 INTERRUPTED = """
 import os, signal, sys
-import beeline.cli.training_line as line
+import beeline.cli.output.training_line as line
 from contextlib import contextmanager
 
 @contextmanager

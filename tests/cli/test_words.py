@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from beeline.cli.drawing import count, number, percent, size
-from beeline.cli.errors import _in_options, printable
+from beeline.cli.output.drawing import count, number, percent, size
+from beeline.cli.output.errors import _in_options, printable
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_planted_violation_is_found(tmp_path, file, code, complaint):
 @pytest.mark.parametrize(
     ("file", "code"),
     [
-        ("cli/info.py", "from beeline.data.core.block import Block\nfrom beeline import __version__"),
+        ("cli/commands/info.py", "from beeline.data.core.block import Block\nfrom beeline import __version__"),
         ("data/core/block.py", "from beeline.exceptions import DataError\nfrom ..kernels import RowArrays"),
         ("data/core/block.py", "from beeline.data.core.labels import LabelSets\nimport pyarrow"),
         ("__init__.py", "from beeline.data.core.block import Block"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beeline.cli.head_start import begin_reading
+from beeline.cli.input.head_start import begin_reading
 from beeline.data.text import ahead as libsvm_ahead
 from beeline.data.files.finding import find_files
 from beeline.data.text.libsvm import LibsvmReader

@@ -9,11 +9,11 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the program was called with."""
-    from beeline.cli.errors import interrupted
+    from beeline.cli.output.errors import interrupted
 
     # What a command does is guarded inside it, where --debug is known; here only start-up is left.
     try:
-        from beeline.cli.head_start import begin_reading
+        from beeline.cli.input.head_start import begin_reading
 
         begin_reading(sys.argv[1:])
         from beeline.cli.app import app

@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from beeline import __version__
-from beeline.cli.convert import convert
-from beeline.cli.evaluate import evaluate
-from beeline.cli.exit_codes import exit_codes_in_words
-from beeline.cli.export import export
-from beeline.cli.help import Command, Group, paragraphs
-from beeline.cli.info import info
-from beeline.cli.inspect import inspect
-from beeline.cli.losses import losses
-from beeline.cli.predict import predict
-from beeline.cli.select import select
-from beeline.cli.train import train
+from beeline.cli.commands.convert import convert
+from beeline.cli.commands.evaluate import evaluate
+from beeline.cli.output.exit_codes import exit_codes_in_words
+from beeline.cli.commands.export import export
+from beeline.cli.output.help import Command, Group, paragraphs
+from beeline.cli.commands.info import info
+from beeline.cli.commands.inspect import inspect
+from beeline.cli.commands.losses import losses
+from beeline.cli.commands.predict import predict
+from beeline.cli.commands.select import select
+from beeline.cli.commands.train import train
 
 __all__ = ["app"]
 

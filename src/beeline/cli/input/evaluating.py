@@ -9,7 +9,7 @@ import numpy as np
 
 from beeline import metrics
 from beeline._types import Floats, Ints
-from beeline.cli.model_facts import class_names
+from beeline.cli.output.model_facts import class_names
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, LabelError
 

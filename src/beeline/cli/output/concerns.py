@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from beeline.cli.errors import print_line
-from beeline.cli.exit_codes import CONCERNED
+from beeline.cli.output.errors import print_line
+from beeline.cli.output.exit_codes import CONCERNED
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from beeline.cli.drawing import count, number, percent, plain, plain_table, size, standard_console
-from beeline.cli.errors import print_line, printable
+from beeline.cli.output.drawing import count, number, percent, plain, plain_table, size, standard_console
+from beeline.cli.output.errors import print_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from beeline.cli.facts import Facts
+    from beeline.cli.output.facts import Facts
 
 __all__ = ["show", "show_converted", "show_skipped"]
 

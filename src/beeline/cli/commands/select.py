@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.errors import one_line_errors
-from beeline.cli.groups import with_group
-from beeline.cli.reading import with_read_options
-from beeline.cli.search_options import SearchOptions, search_option
-from beeline.cli.training_options import TrainingOptions
+from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.output.errors import one_line_errors
+from beeline.cli.options.groups import with_group
+from beeline.cli.options.reading import with_read_options
+from beeline.cli.options.search import SearchOptions, search_option
+from beeline.cli.options.training import TrainingOptions
 
 if TYPE_CHECKING:
-    from beeline.cli.facts import Facts
-    from beeline.cli.learning import Prepared
+    from beeline.cli.output.facts import Facts
+    from beeline.cli.input.learning import Prepared
     from beeline.selection import Selection
 
 __all__ = ["select"]
@@ -107,13 +107,13 @@ def select(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.learning import fitted, prepare
-        from beeline.cli.model_facts import model_facts
-        from beeline.cli.pages import write_result_page
-        from beeline.cli.searching import leave_interrupted, search_for_C, was_interrupted
-        from beeline.cli.show_model import show_trained
-        from beeline.cli.show_search import show_search
-        from beeline.cli.targets import checked_model
+        from beeline.cli.input.learning import fitted, prepare
+        from beeline.cli.output.model_facts import model_facts
+        from beeline.cli.output.pages import write_result_page
+        from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
+        from beeline.cli.output.show_model import show_trained
+        from beeline.cli.output.show_search import show_search
+        from beeline.cli.input.targets import checked_model
         from beeline.exceptions import ParameterError
         from beeline.fitting import Settings
 
@@ -164,7 +164,7 @@ def _record(selection: Selection, model: Facts | None, prepared: Prepared) -> Fa
 
 def _following(context: typer.Context, selection: Selection) -> str:
     """The command that trains with what was found."""
-    from beeline.cli.following import following_command
+    from beeline.cli.output.following import following_command
 
     found, epsilon = ["-o", "MODEL", "--C", repr(selection.best_C)], selection.best.epsilon
     if epsilon is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from beeline.cli.common import Debug, Json, print_json
-from beeline.cli.errors import one_line_errors
+from beeline.cli.options.common import Debug, Json, print_json
+from beeline.cli.output.errors import one_line_errors
 
 __all__ = ["losses"]
 
@@ -19,7 +19,7 @@ def losses(*, json: Json = False, debug: Debug = False) -> None:
     Example: beeline losses --json
     """
     with one_line_errors(debug):
-        from beeline.cli.loss_facts import all_losses
+        from beeline.cli.output.loss_facts import all_losses
 
         facts = all_losses()
         if json:
@@ -29,8 +29,8 @@ def losses(*, json: Json = False, debug: Debug = False) -> None:
 
 
 def _show(facts: list[dict[str, Any]]) -> None:
-    from beeline.cli.drawing import plain, plain_table, standard_console
-    from beeline.cli.loss_facts import LABELS
+    from beeline.cli.output.drawing import plain, plain_table, standard_console
+    from beeline.cli.output.loss_facts import LABELS
 
     with standard_console() as out:
         for labels, group in groupby(facts, key=lambda loss: str(loss["labels"])):

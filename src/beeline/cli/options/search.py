@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from beeline.cli.targets import check_targets, checked_file, checked_page
-from beeline.cli.training_options import panel_option
+from beeline.cli.input.targets import check_targets, checked_file, checked_page
+from beeline.cli.options.training import panel_option
 
 if TYPE_CHECKING:
     from pathlib import Path

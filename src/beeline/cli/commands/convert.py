@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.errors import one_line_errors
-from beeline.cli.progress import progress_bar
-from beeline.cli.reading import with_read_options
+from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.output.errors import one_line_errors
+from beeline.cli.output.progress import progress_bar
+from beeline.cli.options.reading import with_read_options
 
 __all__ = ["convert"]
 
@@ -45,8 +45,8 @@ def convert(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.facts import reader_facts, store_facts
-        from beeline.cli.show import show_converted, show_skipped
+        from beeline.cli.output.facts import reader_facts, store_facts
+        from beeline.cli.output.show import show_converted, show_skipped
         from beeline.data.convert import convert as convert_source
         from beeline.data.convert import open_reader, open_store
         from beeline.data.options import ReadOptions

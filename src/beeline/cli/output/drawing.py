@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from beeline.cli.errors import printable
+from beeline.cli.output.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

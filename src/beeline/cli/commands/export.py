@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from beeline.cli.common import Debug, refuse_same_file
-from beeline.cli.errors import one_line_errors
+from beeline.cli.options.common import Debug, refuse_same_file
+from beeline.cli.output.errors import one_line_errors
 
 __all__ = ["export"]
 
@@ -36,7 +36,7 @@ def export(
     Example: beeline export income.model income.onnx --to onnx
     """
     with one_line_errors(debug):
-        from beeline.cli.model_facts import load_model
+        from beeline.cli.output.model_facts import load_model
         from beeline.exceptions import ParameterError
 
         refuse_same_file(file, [model])

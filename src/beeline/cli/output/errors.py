@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn, TextIO
 
-from beeline.cli.exit_codes import BY_SIGNAL, FAILED, USAGE
+from beeline.cli.output.exit_codes import BY_SIGNAL, FAILED, USAGE
 from beeline.exceptions import BeelineError, ParameterError
 
 __all__ = ["interrupted", "one_line_errors", "print_line", "printable", "styled"]
@@ -104,7 +104,7 @@ def _leave_quietly() -> NoReturn:
 
 def _in_options(message: str) -> str:
     """The message with Python's names of arguments replaced by the options of the command line."""
-    from beeline.cli.reading import spellings
+    from beeline.cli.options.reading import spellings
 
     options = {name: spelled.split("/") for name, spelled in spellings().items()}
     name = rf"(?<![-\w])({'|'.join(options)})"

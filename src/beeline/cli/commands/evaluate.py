@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.errors import one_line_errors
-from beeline.cli.progress import progress_bar
-from beeline.cli.reading import with_read_options
+from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.output.errors import one_line_errors
+from beeline.cli.output.progress import progress_bar
+from beeline.cli.options.reading import with_read_options
 
 if TYPE_CHECKING:
-    from beeline.cli.rows import Walk
+    from beeline.cli.input.rows import Walk
     from beeline.model import Model
 
 __all__ = ["evaluate"]
@@ -40,10 +40,10 @@ def evaluate(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.model_facts import load_model
-        from beeline.cli.rows import Walk
-        from beeline.cli.show_model import show_evaluation
-        from beeline.cli.skipped import show_passed_over
+        from beeline.cli.output.model_facts import load_model
+        from beeline.cli.input.rows import Walk
+        from beeline.cli.output.show_model import show_evaluation
+        from beeline.cli.input.skipped import show_passed_over
 
         trained = load_model(model)
         with progress_bar() as progress:
@@ -57,7 +57,7 @@ def evaluate(
 
 
 def _facts(model: Model, walk: Walk) -> dict[str, Any]:
-    from beeline.cli.evaluating import Answers
+    from beeline.cli.input.evaluating import Answers
 
     answers = Answers(model)
     for block in walk.blocks(_MEMORY):

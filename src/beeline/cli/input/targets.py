@@ -6,7 +6,7 @@ import os
 from itertools import combinations
 from pathlib import Path
 
-from beeline.cli.common import refuse_same_file
+from beeline.cli.options.common import refuse_same_file
 
 __all__ = ["check_targets", "checked_file", "checked_model", "checked_page"]
 

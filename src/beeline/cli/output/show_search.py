@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beeline.cli.drawing import count, number, plain, standard_console
-from beeline.cli.search_table import curve_table, power_of_two, score_text
+from beeline.cli.output.drawing import count, number, plain, standard_console
+from beeline.cli.output.search_table import curve_table, power_of_two, score_text
 
 if TYPE_CHECKING:
     from beeline.selection import PathPoint, Selection

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from beeline.cli.concerns import Concerns
-from beeline.cli.progress import progress_bar
+from beeline.cli.output.concerns import Concerns
+from beeline.cli.output.progress import progress_bar
 
 if TYPE_CHECKING:
     from beeline._types import AnyArray
-    from beeline.cli.training_options import TrainingOptions
+    from beeline.cli.options.training import TrainingOptions
     from beeline.data.core.dataset import Dataset
     from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
@@ -58,8 +58,8 @@ def prepare(
     beside
         Rows that do not fit in memory are kept beside this file until the end.
     """
-    from beeline.cli.choosing import choose_loss, parse_class_weights
-    from beeline.cli.rows import rows_to_learn
+    from beeline.cli.input.choosing import choose_loss, parse_class_weights
+    from beeline.cli.input.rows import rows_to_learn
 
     narrow, why = settings.tol >= _ROUGH, None
     with ExitStack() as stack:
@@ -75,7 +75,7 @@ def prepare(
 
 def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
     """The model and how it was trained, with the C that a search found where there was one."""
-    from beeline.cli.training_line import training_line
+    from beeline.cli.output.training_line import training_line
     from beeline.fitting import fit
 
     # A search has read the labels before; without one they are needed only this once.

@@ -6,15 +6,15 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from beeline.cli.errors import print_line
-from beeline.cli.exit_codes import BY_SIGNAL
-from beeline.cli.pages import write_result_page
-from beeline.cli.search_table import power_of_two, watched_search
+from beeline.cli.output.errors import print_line
+from beeline.cli.output.exit_codes import BY_SIGNAL
+from beeline.cli.output.pages import write_result_page
+from beeline.cli.output.search_table import power_of_two, watched_search
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beeline.cli.learning import Prepared
+    from beeline.cli.input.learning import Prepared
     from beeline.selection import Selection
 
 __all__ = ["leave_interrupted", "search_for_C", "was_interrupted"]

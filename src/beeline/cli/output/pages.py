@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beeline.cli.drawing import number
+from beeline.cli.output.drawing import number
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beeline.cli.learning import Prepared
+    from beeline.cli.input.learning import Prepared
     from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
 

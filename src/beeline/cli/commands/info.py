@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from beeline.cli.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.errors import one_line_errors
-from beeline.cli.progress import progress_bar
-from beeline.cli.reading import with_read_options
+from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.output.errors import one_line_errors
+from beeline.cli.output.progress import progress_bar
+from beeline.cli.options.reading import with_read_options
 
 if TYPE_CHECKING:
-    from beeline.cli.facts import Facts
+    from beeline.cli.output.facts import Facts
     from beeline.data.options import ReadOptions
     from beeline.data.reader import Progress
 
@@ -47,14 +47,14 @@ def info(
         if json:
             print_json(facts)
         else:
-            from beeline.cli.show import show, show_skipped
+            from beeline.cli.output.show import show, show_skipped
 
             show(facts)
             show_skipped(facts)
 
 
 def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: Progress | None) -> Facts:
-    from beeline.cli.facts import store_facts
+    from beeline.cli.output.facts import store_facts
     from beeline.data.convert import is_store, open_store
     from beeline.data.options import ReadOptions
 
@@ -66,7 +66,7 @@ def _facts(paths: list[str], reading: dict[str, Any], features: bool, progress: 
 
 
 def _facts_of_source(paths: list[str], options: ReadOptions, features: bool, progress: Progress | None) -> Facts:
-    from beeline.cli.facts import source_facts
+    from beeline.cli.output.facts import source_facts
     from beeline.data.convert import open_reader
     from beeline.data.files.finding import detect_format, find_files, total_size
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from beeline.cli.common import Debug, Json, print_json
-from beeline.cli.errors import one_line_errors
+from beeline.cli.options.common import Debug, Json, print_json
+from beeline.cli.output.errors import one_line_errors
 
 __all__ = ["inspect"]
 
@@ -27,13 +27,13 @@ def inspect(
     Example: beeline inspect income.model --top 20
     """
     with one_line_errors(debug):
-        from beeline.cli.model_facts import load_model, model_facts, top_features
+        from beeline.cli.output.model_facts import load_model, model_facts, top_features
 
         trained = load_model(model)
         facts = model_facts(trained, model) | {"top": top_features(trained, top) if top else []}
         if json:
             print_json(facts)
         else:
-            from beeline.cli.show_model import show_model
+            from beeline.cli.output.show_model import show_model
 
             show_model(facts)

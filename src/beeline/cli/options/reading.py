@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from beeline.cli.groups import with_parameters
+from beeline.cli.options.groups import with_parameters
 from beeline.data.options import ReadOptions
 
 __all__ = ["spellings", "with_read_options"]

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from beeline.cli.drawing import count, number, percent, plain, plain_table, size, standard_console
-from beeline.cli.errors import printable, styled
+from beeline.cli.output.drawing import count, number, percent, plain, plain_table, size, standard_console
+from beeline.cli.output.errors import printable, styled
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from beeline.cli.drawing import number, plain, plain_table
+from beeline.cli.output.drawing import number, plain, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beeline.cli.errors import print_line
+from beeline.cli.output.errors import print_line
 
 if TYPE_CHECKING:
-    from beeline.cli.rows import Walk
+    from beeline.cli.input.rows import Walk
 
 __all__ = ["show_passed_over"]
 

@@ -1,0 +1,1 @@
+"""One file a sub-command; none holds an algorithm."""

@@ -1,0 +1,1 @@
+"""From what a command was told to rows, settings and models."""
