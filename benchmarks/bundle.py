@@ -49,8 +49,8 @@ from beeline.losses import EpsilonInsensitive, Hinge
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, Regularizer
 from beeline.solvers.base import Result
-from beeline.solvers.bundle import Bundle
-from beeline.solvers.dual_cd import DualCD
+from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.dual.dual_cd import DualCD
 
 GAP = 1e-3
 SETS = ("a9a", "w8a", "kdd99", "covtype", "20newsgroups")

@@ -5,7 +5,7 @@ the last: max fᵀα − ½αᵀHα over the simplex. Each library solves all of
 that a hot start allows. Said are the time of a programme and the largest error: of the value, relatively, and of the
 slopes f − Hα, of which the model's minimum is made (their excess over their mean by α, as a part of the value).
 
-Nothing is claimed: the table is why `beeline.solvers.simplex_qp` is as it is. Libraries that are not installed are left
+Nothing is claimed: the table is why `beeline.solvers.bundle.simplex_qp` is as it is. Libraries that are not installed are left
 out: pip install daqp piqp clarabel quadprog.
 
     python benchmarks/bundle_qp.py [--lambda 1e-6] [--steps 150]
@@ -26,8 +26,8 @@ from beeline.losses import Hinge
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers import bundle_models
-from beeline.solvers.bundle import Bundle
-from beeline.solvers.simplex_qp import maximise
+from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.bundle.simplex_qp import maximise
 
 Programme = tuple[np.ndarray, np.ndarray, np.ndarray]
 _RIDGE = 1e-13  # of the mean of H's diagonal, for libraries that need a positive definite H

@@ -36,7 +36,7 @@ from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import LeastSquares, Logistic
 from beeline.objective import Objective, tangent_bound
 from beeline.regularizers import L1
-from beeline.solvers.l1_cd import L1CD, strength_max
+from beeline.solvers.l1.l1_cd import L1CD, strength_max
 
 TARGET = 1e-4
 MOST = {"warm": 1.0, "cold": 0.2}

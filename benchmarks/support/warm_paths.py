@@ -25,8 +25,8 @@ from beeline.regularizers import L2
 from beeline.selection.bounds import lowest_C
 from beeline.selection.folds import Fold, make_folds
 from beeline.solvers.base import Solver, Start
-from beeline.solvers.dual_cd import DualCD
-from beeline.solvers.newton import Newton
+from beeline.solvers.dual.dual_cd import DualCD
+from beeline.solvers.newton.newton import Newton
 from beeline.solvers.training import Task
 from support import sets
 

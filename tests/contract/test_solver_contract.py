@@ -23,10 +23,10 @@ from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.solvers import shuffled
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
 from beeline.solvers.base import ROUNDING_GAP, Result, Status
-from beeline.solvers.bundle import Bundle
-from beeline.solvers.crammer_singer import ClassDualCD
-from beeline.solvers.dual_cd import DualCD
-from beeline.solvers.newton import Newton, RoundedNewton
+from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.dual.class_dual_cd import ClassDualCD
+from beeline.solvers.dual.dual_cd import DualCD
+from beeline.solvers.newton.newton import Newton, RoundedNewton
 
 TOL = 1e-6
 CLASSES = 4

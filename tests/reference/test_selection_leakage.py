@@ -8,7 +8,7 @@ from beeline.losses import get_loss
 from beeline.regularizers import L2
 from beeline.selection import Selecting, select
 from beeline.selection.folds import make_folds
-from beeline.solvers.newton import Newton
+from beeline.solvers.newton.newton import Newton
 from beeline.solvers.training import Task
 
 LOOSE = 1e-2

@@ -7,7 +7,7 @@ from beeline.data.core.arrays import from_arrays
 from beeline.losses import get_loss
 from beeline.objective import Objective, conjugate_bound
 from beeline.regularizers import L2
-from beeline.solvers.newton import Newton
+from beeline.solvers.newton.newton import Newton
 
 # ijcnn1, logistic regression, by log₂ C: the primal start (13), the dual start (14), and ½‖w̄‖².
 PUBLISHED = {

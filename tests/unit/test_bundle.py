@@ -23,11 +23,11 @@ from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers import bundle
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
-from beeline.solvers.bundle import Bundle, step_bound
-from beeline.solvers.bundle_centre import CentredModel
-from beeline.solvers.bundle_lp import LinearModel
-from beeline.solvers.bundle_models import Penalty
-from beeline.solvers.planes import Plane, Planes
+from beeline.solvers.bundle.bundle import Bundle, step_bound
+from beeline.solvers.bundle.centre import CentredModel
+from beeline.solvers.bundle.lp import LinearModel
+from beeline.solvers.bundle.models import Penalty
+from beeline.solvers.bundle.planes import Plane, Planes
 
 
 class TestVariants:

@@ -9,11 +9,11 @@ from beeline.data.core.arrays import from_arrays
 from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, Quantile, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers.bundle import _stretched
-from beeline.solvers.bundle_models import Penalty, QuadraticModel
-from beeline.solvers.line_search import valley
-from beeline.solvers.planes import Plane, Planes, tangent
-from beeline.solvers.simplex_qp import independent_rows, maximise
+from beeline.solvers.bundle.bundle import _stretched
+from beeline.solvers.bundle.models import Penalty, QuadraticModel
+from beeline.solvers.bundle.line_search import valley
+from beeline.solvers.bundle.planes import Plane, Planes, tangent
+from beeline.solvers.bundle.simplex_qp import independent_rows, maximise
 
 
 class OwnHinge(ScalarLoss):

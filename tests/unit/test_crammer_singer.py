@@ -15,8 +15,8 @@ from beeline.regularizers import L2
 from beeline.solvers import crammer_singer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
-from beeline.solvers.crammer_singer import ClassDualCD, _Descent, balance
-from beeline.solvers.dual_cd import DualCD
+from beeline.solvers.dual.class_dual_cd import ClassDualCD, _Descent, balance
+from beeline.solvers.dual.dual_cd import DualCD
 
 WIDTHS = (2, 3, 8, 9, 17, 31, 33, 70, 105)
 every_width = pytest.mark.parametrize("k", WIDTHS)

@@ -28,7 +28,7 @@ from beeline.objective import Objective, tangent_bound
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
-from beeline.solvers.l1_cd import L1CD, strength_max
+from beeline.solvers.l1.l1_cd import L1CD, strength_max
 
 LOSSES = [Logistic(), SquaredHinge(), LeastSquares(), SquaredEpsilonInsensitive(0.2), RoundedHinge(0.5)]
 INTERCEPTS = ["free", "regularized", "none"]
@@ -185,7 +185,7 @@ def test_columns_and_gram_matrix_agree(loss, layout, monkeypatch):
     objective = replace(objective, data=from_arrays(layout(objective.data.block.values)))
     results = []
     for cost in (0.0, np.inf):
-        monkeypatch.setattr("beeline.solvers.l1_cd._gram_cost", lambda block, answer=cost: answer)
+        monkeypatch.setattr("beeline.solvers.l1.l1_cd._gram_cost", lambda block, answer=cost: answer)
         results.append(L1CD(tol=1e-10).solve(objective))
     np.testing.assert_allclose(results[0].theta, results[1].theta, atol=1e-5)
     assert results[0].objective == pytest.approx(results[1].objective, rel=1e-9)

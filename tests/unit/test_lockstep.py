@@ -15,8 +15,8 @@ from beeline.exceptions import DataError, ParameterError
 from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
-from beeline.solvers.lockstep import Affine, ByPromise, Lockstep, LockstepNewton
-from beeline.solvers.newton import Newton
+from beeline.solvers.newton.lockstep import Affine, ByPromise, Lockstep, LockstepNewton
+from beeline.solvers.newton.newton import Newton
 
 
 def rows(n=120, d=7, seed=0):
@@ -183,7 +183,7 @@ def test_more_problems_than_fit_at_once_are_taken_in_groups(monkeypatch):
     together = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPromise(1e-13))
     together.set_strength(0.1)
     together.solve()
-    monkeypatch.setattr("beeline.solvers.lockstep._MOST_NUMBERS", 16)
+    monkeypatch.setattr("beeline.solvers.newton.lockstep._MOST_NUMBERS", 16)
     apart = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPromise(1e-13))
     apart.set_strength(0.1)
     apart.solve()
@@ -193,11 +193,11 @@ def test_more_problems_than_fit_at_once_are_taken_in_groups(monkeypatch):
 
 def test_groups_hold_whole_kinds(monkeypatch):
     X, y = rows()
-    monkeypatch.setattr("beeline.solvers.lockstep._MOST_NUMBERS", 5 * 8)
+    monkeypatch.setattr("beeline.solvers.newton.lockstep._MOST_NUMBERS", 5 * 8)
     newton = LockstepNewton(problems(from_arrays(X), y, n=8), [0, 1, 2, 0, 1, 2, 0, 1])
     assert newton._groups(list(range(8))) == [[0, 3, 6], [1, 4, 7, 2, 5]]
     assert newton._groups([1, 2, 7]) == [[1, 7, 2]]
-    monkeypatch.setattr("beeline.solvers.lockstep._MOST_NUMBERS", 2 * 8)
+    monkeypatch.setattr("beeline.solvers.newton.lockstep._MOST_NUMBERS", 2 * 8)
     assert newton._groups([0, 3, 6]) == [[0, 3], [6]]
 
 

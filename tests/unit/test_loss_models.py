@@ -25,7 +25,7 @@ from beeline.losses import (
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers.auto import SOLVERS
-from beeline.solvers.newton import Newton
+from beeline.solvers.newton.newton import Newton
 from beeline.solvers.training import Task, Trained, train
 
 RNG = np.random.default_rng(5)

@@ -15,8 +15,8 @@ from beeline.losses import Hinge, Logistic, MulticlassPerceptron, Softmax, Vecto
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers import preconditioning
-from beeline.solvers.newton import Newton
-from beeline.solvers.preconditioning import Blocks
+from beeline.solvers.newton.newton import Newton
+from beeline.solvers.newton.preconditioning import Blocks
 from beeline.solvers.training import Task, train
 
 RNG = np.random.default_rng(3)

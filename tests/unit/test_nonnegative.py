@@ -18,8 +18,8 @@ from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.selection.bounds import null_C
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.bundle import Bundle
-from beeline.solvers.l1_cd import strength_max
+from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.l1.l1_cd import strength_max
 
 RNG = np.random.default_rng(4)
 N, D = 120, 6

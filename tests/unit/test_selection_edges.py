@@ -17,7 +17,7 @@ from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.selection import End, PathPoint, Selection
-from beeline.solvers.lockstep import ByPromise, LockstepNewton
+from beeline.solvers.newton.lockstep import ByPromise, LockstepNewton
 
 
 def rows(n=60, d=4, seed=0):

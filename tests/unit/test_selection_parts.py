@@ -20,9 +20,9 @@ from beeline.regularizers import L1, L2
 from beeline.selection.bounds import highest_C, lowest_C, null_C
 from beeline.selection.folds import make_folds
 from beeline.selection.scoring import METRICS, HeldOut, get_metric
-from beeline.solvers.l1_cd import L1CD
-from beeline.solvers.lockstep import LockstepNewton
-from beeline.solvers.newton import Newton
+from beeline.solvers.l1.l1_cd import L1CD
+from beeline.solvers.newton.lockstep import LockstepNewton
+from beeline.solvers.newton.newton import Newton
 
 
 def labelled(n=90, d=6, seed=0):

@@ -13,10 +13,10 @@ from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers import small
 from beeline.solvers.base import Status
-from beeline.solvers.dual_cd import DualCD
-from beeline.solvers.l1_cd import L1CD
-from beeline.solvers.newton import Newton
-from beeline.solvers.small import is_small
+from beeline.solvers.dual.dual_cd import DualCD
+from beeline.solvers.l1.l1_cd import L1CD
+from beeline.solvers.newton.newton import Newton
+from beeline.solvers.newton.small import is_small
 
 N, D = 90, 6
 RNG = np.random.default_rng(0)

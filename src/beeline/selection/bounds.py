@@ -9,7 +9,7 @@ import numpy as np
 
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
-from beeline.solvers.planes import balances
+from beeline.solvers.bundle.planes import balances
 
 __all__ = ["first_C", "highest_C", "lowest_C", "null_C"]
 

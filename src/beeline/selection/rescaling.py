@@ -17,7 +17,7 @@ from beeline.data.core.rescaled import RescaledDataset
 from beeline.data.recipe.scaling import Scaling, learned_scaling
 from beeline.data.core.statistics import FeatureStatistics
 from beeline.selection.folds import Fold
-from beeline.solvers.lockstep import Affine
+from beeline.solvers.newton.lockstep import Affine
 
 __all__ = ["Rescaling"]
 

@@ -25,7 +25,7 @@ from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, Start, Status, relative_gap
-from beeline.solvers.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
+from beeline.solvers.newton.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
 from beeline.solvers.side_by_side import solve_side_by_side
 from beeline.solvers.training import Task, counts_by_difference, outputs_of
 

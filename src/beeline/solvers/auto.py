@@ -17,13 +17,13 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import Solver, Step
-from beeline.solvers.bundle import Bundle
-from beeline.solvers.crammer_singer import ClassDualCD
-from beeline.solvers.dual_cd import DualCD
-from beeline.solvers.interior_point import InteriorPoint
-from beeline.solvers.l1_cd import L1CD
+from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.dual.class_dual_cd import ClassDualCD
+from beeline.solvers.dual.dual_cd import DualCD
+from beeline.solvers.interior.interior_point import InteriorPoint
+from beeline.solvers.l1.l1_cd import L1CD
 from beeline.solvers.lbfgs import LBFGS
-from beeline.solvers.newton import MOST_FEATURES, Newton, RoundedNewton
+from beeline.solvers.newton.newton import MOST_FEATURES, Newton, RoundedNewton
 
 __all__ = ["SOLVERS", "Relay", "choose_solver"]
 

@@ -11,8 +11,8 @@ from beeline._types import Floats
 from beeline.kernels import dot, factor_positive, solve_factored
 from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
-from beeline.solvers.newton import Newton
-from beeline.solvers.preconditioning import Blocks
+from beeline.solvers.newton.newton import Newton
+from beeline.solvers.newton.preconditioning import Blocks
 
 __all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "SharedHessians", "hessians_for", "total"]
 

@@ -19,7 +19,7 @@ from beeline.data.core.block import Block
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
-from beeline.solvers.line_search import Valley, has_kinks, valley
+from beeline.solvers.bundle.line_search import Valley, has_kinks, valley
 
 __all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
 

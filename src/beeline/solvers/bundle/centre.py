@@ -9,9 +9,9 @@ from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Penalty
-from beeline.solvers.bundle_lp import LinearModel
-from beeline.solvers.bundle_models import Minimum
-from beeline.solvers.planes import Planes
+from beeline.solvers.bundle.lp import LinearModel
+from beeline.solvers.bundle.models import Minimum
+from beeline.solvers.bundle.planes import Planes
 
 __all__ = ["CentredModel"]
 

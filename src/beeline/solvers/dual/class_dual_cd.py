@@ -13,7 +13,7 @@ from beeline.losses import CrammerSinger, MulticlassMargin, MulticlassPerceptron
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import cancelling_parts, rounding_unit
 from beeline.solvers.base import SeededSolver, Step, needs_l2
-from beeline.solvers.shuffled import ShuffledRows, needs_memory
+from beeline.solvers.dual.shuffled import ShuffledRows, needs_memory
 
 __all__ = ["ClassDualCD"]
 

@@ -11,8 +11,8 @@ from beeline._types import Floats
 from beeline.data.core.block import Block
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Penalty
-from beeline.solvers.planes import Plane, Planes
-from beeline.solvers.simplex_qp import independent_rows, maximise
+from beeline.solvers.bundle.planes import Plane, Planes
+from beeline.solvers.bundle.simplex_qp import independent_rows, maximise
 
 __all__ = ["Minimum", "Model", "QuadraticModel", "SinglePlane"]
 

@@ -13,11 +13,11 @@ from beeline.exceptions import ParameterError
 from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
 from beeline.solvers.base import Solver, Step
-from beeline.solvers.bundle_centre import CentredModel
-from beeline.solvers.bundle_lp import LinearModel, UnsolvableError
-from beeline.solvers.bundle_models import Minimum, Model, QuadraticModel, SinglePlane
-from beeline.solvers.line_search import has_kinks, least
-from beeline.solvers.planes import Plane, Planes, balances, settled, tangent
+from beeline.solvers.bundle.centre import CentredModel
+from beeline.solvers.bundle.lp import LinearModel, UnsolvableError
+from beeline.solvers.bundle.models import Minimum, Model, QuadraticModel, SinglePlane
+from beeline.solvers.bundle.line_search import has_kinks, least
+from beeline.solvers.bundle.planes import Plane, Planes, balances, settled, tangent
 
 __all__ = ["Bundle"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from beeline._forks import import_late
 from beeline._types import Floats, Ints
 from beeline.objective import Penalty
-from beeline.solvers.bundle_models import Minimum, Model
-from beeline.solvers.planes import Plane, Planes
+from beeline.solvers.bundle.models import Minimum, Model
+from beeline.solvers.bundle.planes import Plane, Planes
 
 __all__ = ["LinearModel", "UnsolvableError"]
 

@@ -14,8 +14,8 @@ from beeline.exceptions import ParameterError
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step, needs_l2
-from beeline.solvers.preconditioning import Preconditioner, Preconditioners
-from beeline.solvers.small import is_small, small_newton_steps
+from beeline.solvers.newton.preconditioning import Preconditioner, Preconditioners
+from beeline.solvers.newton.small import is_small, small_newton_steps
 
 __all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
 

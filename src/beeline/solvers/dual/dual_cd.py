@@ -15,7 +15,7 @@ from beeline.losses import RowLoss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
 from beeline.solvers.base import SeededSolver, Start, Step, needs_l2, theta_of
-from beeline.solvers.shuffled import ShuffledRows, needs_memory
+from beeline.solvers.dual.shuffled import ShuffledRows, needs_memory
 
 __all__ = ["DualCD"]
 

@@ -14,8 +14,8 @@ from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
 from beeline.solvers.base import Solver, Step
-from beeline.solvers.newton import search
-from beeline.solvers.small import is_small, small_newton_steps
+from beeline.solvers.newton.newton import search
+from beeline.solvers.newton.small import is_small, small_newton_steps
 
 __all__ = ["L1CD", "strength_max"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from beeline._types import Floats
 from beeline.kernels import combine_columns, dot, dot_columns
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.lockstep_hessians import hessians_for, total
-from beeline.solvers.lockstep_products import Affine, Lockstep, columns_of
-from beeline.solvers.newton import search
+from beeline.solvers.newton.lockstep_hessians import hessians_for, total
+from beeline.solvers.newton.lockstep_products import Affine, Lockstep, columns_of
+from beeline.solvers.newton.newton import search
 
 __all__ = ["Affine", "ByGradient", "ByPromise", "Ending", "Lockstep", "LockstepNewton"]
 

@@ -13,9 +13,9 @@ from beeline._types import Floats
 from beeline.data.core.dataset import ArrayDataset
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step
-from beeline.solvers.interior_systems import system_for
-from beeline.solvers.line_search import has_kinks
-from beeline.solvers.newton import MOST_FEATURES
+from beeline.solvers.interior.systems import system_for
+from beeline.solvers.bundle.line_search import has_kinks
+from beeline.solvers.newton.newton import MOST_FEATURES
 
 __all__ = ["InteriorPoint"]
 

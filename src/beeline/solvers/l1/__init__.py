@@ -1,0 +1,1 @@
+"""Coordinate descent for L1 and the elastic net."""

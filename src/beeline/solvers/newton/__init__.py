@@ -1,0 +1,1 @@
+"""Newton's method, alone and for many problems in lockstep."""
