@@ -25,7 +25,7 @@ from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import Hinge
 from beeline.objective import Objective
 from beeline.regularizers import L2
-from beeline.solvers import bundle_models
+from beeline.solvers.bundle import models as bundle_models
 from beeline.solvers.bundle.bundle import Bundle
 from beeline.solvers.bundle.simplex_qp import maximise
 

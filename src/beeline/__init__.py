@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beeline.data.core.arrays import from_arrays as from_arrays
-    from beeline.data.core.block import Block as Block
     from beeline.data.convert import convert as convert
     from beeline.data.convert import open_store as open_store
     from beeline.data.convert import read as read
+    from beeline.data.core.arrays import from_arrays as from_arrays
+    from beeline.data.core.block import Block as Block
     from beeline.data.core.dataset import ArrayDataset as ArrayDataset
     from beeline.data.core.dataset import Dataset as Dataset
     from beeline.data.core.labels import LabelSets as LabelSets

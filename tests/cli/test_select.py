@@ -14,7 +14,7 @@ from outcomes import SHORT, done_well
 
 from beeline import Model, select_C
 from beeline import read as read_rows
-from beeline.cli import select as command
+from beeline.cli.commands import select as command
 from beeline.selection.result import Rule
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")

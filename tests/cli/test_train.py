@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from beeline import LogisticRegression, Model
 from beeline import read as read_rows
-from beeline.cli import training_options as command
+from beeline.cli.options import training as command
 from beeline.data.text import dialect
 from beeline.data.text.libsvm import LibsvmReader
 from beeline.losses import LOSSES

@@ -20,10 +20,10 @@ from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
-from beeline.solvers import shuffled
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
 from beeline.solvers.base import ROUNDING_GAP, Result, Status
 from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.dual import shuffled
 from beeline.solvers.dual.class_dual_cd import ClassDualCD
 from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.newton.newton import Newton, RoundedNewton

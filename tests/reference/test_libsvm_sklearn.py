@@ -10,8 +10,8 @@ import scipy.sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from beeline.data.files.finding import find_files
-from beeline.data.text.libsvm import LibsvmReader
 from beeline.data.options import ReadOptions
+from beeline.data.text.libsvm import LibsvmReader
 
 
 def assert_same(path, **options) -> None:

@@ -12,9 +12,9 @@ from libsvm_reference import Rules
 from beeline.data.core.block import concatenate
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.files.finding import find_files
-from beeline.data.text.libsvm import LibsvmReader
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.kernels import _kernels, num_threads, set_num_threads
 
 # What each kind of bad line must be told as.

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beeline import kernels
+from beeline.data.recipe.recipe import Column
 from beeline.data.tables.assembly import RowAssembler, RowsBuilder
 from beeline.data.tables.batches import Piece
-from beeline.data.recipe.recipe import Column
 from beeline.exceptions import DataError
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

@@ -20,9 +20,9 @@ from beeline.losses import (
 )
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers import bundle
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
+from beeline.solvers.bundle import bundle
 from beeline.solvers.bundle.bundle import Bundle, step_bound
 from beeline.solvers.bundle.centre import CentredModel
 from beeline.solvers.bundle.lp import LinearModel

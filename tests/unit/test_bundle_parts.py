@@ -10,8 +10,8 @@ from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, Qu
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.bundle.bundle import _stretched
-from beeline.solvers.bundle.models import Penalty, QuadraticModel
 from beeline.solvers.bundle.line_search import valley
+from beeline.solvers.bundle.models import Penalty, QuadraticModel
 from beeline.solvers.bundle.planes import Plane, Planes, tangent
 from beeline.solvers.bundle.simplex_qp import independent_rows, maximise
 

@@ -12,9 +12,9 @@ from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays
 from beeline.losses import CrammerSinger, Hinge, MulticlassMargin, ScaledMulticlassMargin, WestonWatkins
 from beeline.objective import Objective
 from beeline.regularizers import L2
-from beeline.solvers import crammer_singer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
+from beeline.solvers.dual import class_dual_cd as crammer_singer
 from beeline.solvers.dual.class_dual_cd import ClassDualCD, _Descent, balance
 from beeline.solvers.dual.dual_cd import DualCD
 

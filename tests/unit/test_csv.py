@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beeline.data.tables import csv_text
 from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
+from beeline.data.tables import csv_text
 from beeline.data.tables.reader import TableReader
 from beeline.exceptions import BeelineError, DataError, FormatError, LabelError, ParameterError
 

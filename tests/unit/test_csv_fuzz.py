@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from beeline.data.tables import csv_text
 from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
+from beeline.data.tables import csv_text
 from beeline.data.tables.reader import TableReader
 from beeline.exceptions import BeelineError
 

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from beeline.data.tables.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions
+from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) + 1

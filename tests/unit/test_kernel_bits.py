@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse
 
 from beeline import Block
+from beeline.data.recipe.scaling import Scaling, ScalingLearner
 from beeline.data.tables.assembly import Column, RowAssembler, RowsBuilder
 from beeline.data.tables.batches import Piece
-from beeline.data.recipe.scaling import Scaling, ScalingLearner
 from beeline.kernels import RowArrays, _kernels
 
 N, D, K = 40_000, 24, 3

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from beeline.cli.input.head_start import begin_reading
-from beeline.data.text import ahead as libsvm_ahead
 from beeline.data.files.finding import find_files
-from beeline.data.text.libsvm import LibsvmReader
-from beeline.data.text.dialect import first_dialect
 from beeline.data.options import ReadOptions
+from beeline.data.text import ahead as libsvm_ahead
+from beeline.data.text.dialect import first_dialect
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.exceptions import FormatError
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beeline.data.text import dialect
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.files.finding import find_files
-from beeline.data.text.libsvm import LibsvmReader
 from beeline.data.options import ReadOptions
+from beeline.data.text import dialect
+from beeline.data.text.libsvm import LibsvmReader
 from beeline.fitting import Settings, fit
 from beeline.fitting.labels import count_labels, find_classes
 from beeline.kernels import _kernels

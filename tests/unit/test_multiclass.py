@@ -14,7 +14,7 @@ from beeline.exceptions import ParameterError
 from beeline.losses import Hinge, Logistic, MulticlassPerceptron, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
-from beeline.solvers import preconditioning
+from beeline.solvers.newton import preconditioning
 from beeline.solvers.newton.newton import Newton
 from beeline.solvers.newton.preconditioning import Blocks
 from beeline.solvers.training import Task, train

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from beeline.data.recipe import scaling as scaling_module
 from beeline.data.core.block import Block
-from beeline.data.recipe.scaling import Scaling, ScalingLearner, learned_scaling
 from beeline.data.core.statistics import FeatureStatistics
+from beeline.data.recipe import scaling as scaling_module
+from beeline.data.recipe.scaling import Scaling, ScalingLearner, learned_scaling
 from beeline.exceptions import DataError
 
 KINDS = ["none", "minmax", "standard", "maxabs", "unit-norm"]

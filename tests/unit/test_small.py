@@ -11,10 +11,10 @@ from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, EpsilonInsensitive, RowLoss, get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers import small
 from beeline.solvers.base import Status
 from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.l1.l1_cd import L1CD
+from beeline.solvers.newton import small
 from beeline.solvers.newton.newton import Newton
 from beeline.solvers.newton.small import is_small
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beeline.data.tables import csv_text
-from beeline.data.tables.columnar import ParquetSource
 from beeline.data.files.finding import find_files
-from beeline.data.tables.frames import from_frame
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, NoProgress
+from beeline.data.tables import csv_text
+from beeline.data.tables.columnar import ParquetSource
+from beeline.data.tables.frames import from_frame
 from beeline.data.tables.reader import TableReader
 from beeline.exceptions import DataError, FormatError, ParameterError
 

@@ -9,15 +9,15 @@ import typer
 from beeline import __version__
 from beeline.cli.commands.convert import convert
 from beeline.cli.commands.evaluate import evaluate
-from beeline.cli.output.exit_codes import exit_codes_in_words
 from beeline.cli.commands.export import export
-from beeline.cli.output.help import Command, Group, paragraphs
 from beeline.cli.commands.info import info
 from beeline.cli.commands.inspect import inspect
 from beeline.cli.commands.losses import losses
 from beeline.cli.commands.predict import predict
 from beeline.cli.commands.select import select
 from beeline.cli.commands.train import train
+from beeline.cli.output.exit_codes import exit_codes_in_words
+from beeline.cli.output.help import Command, Group, paragraphs
 
 __all__ = ["app"]
 

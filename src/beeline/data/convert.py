@@ -21,11 +21,11 @@ from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.files.finding import SourceFile, common_format, find_files
-from beeline.data.tables.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions, parse_size
 from beeline.data.reader import Progress, Reader, RestartReading
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.recipe.scaling import ScalingLearner
+from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, ParameterError, StoreError
 
 if TYPE_CHECKING:

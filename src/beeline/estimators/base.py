@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
-from beeline.data.tables.frames import is_frame
 from beeline.data.core.labels import LabelSets
+from beeline.data.tables.frames import is_frame
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
 from beeline.kernels import value_range

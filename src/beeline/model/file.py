@@ -16,8 +16,8 @@ import numpy as np
 
 from beeline import __version__
 from beeline._types import AnyArray, Floats
-from beeline.data.recipe.recipe import Recipe
 from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import BeelineError, CorruptModelError, ModelError, ModelVersionError
 from beeline.model.liblinear import is_liblinear
 from beeline.model.model import Model

@@ -22,9 +22,9 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
-from beeline.data.tables.frames import from_frame, is_frame
 from beeline.data.options import ReadOptions
 from beeline.data.recipe.recipe import Recipe
+from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, ModelError, ParameterError
 from beeline.kernels import absolute_sum
 from beeline.links import Link, class_numbers, each_probability, probabilities, values

@@ -12,10 +12,10 @@ import numpy as np
 
 from beeline._types import AnyArray
 from beeline.data.core.dataset import ArrayDataset, Dataset
-from beeline.data.recipe.recipe import Recipe
 from beeline.data.core.rescaled import RescaledDataset
-from beeline.data.recipe.scaling import Scaling, learned_scaling
 from beeline.data.core.statistics import FeatureStatistics
+from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.scaling import Scaling, learned_scaling
 from beeline.selection.folds import Fold
 from beeline.solvers.newton.lockstep import Affine
 

@@ -14,8 +14,8 @@ from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, Step
-from beeline.solvers.newton.newton import search
 from beeline.solvers.bundle.planes import balances, settled
+from beeline.solvers.newton.newton import search
 
 __all__ = ["LBFGS"]
 

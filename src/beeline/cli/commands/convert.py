@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
-from beeline.cli.options.reading import with_read_options
 
 __all__ = ["convert"]
 

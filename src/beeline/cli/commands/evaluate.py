@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
-from beeline.cli.options.reading import with_read_options
 
 if TYPE_CHECKING:
     from beeline.cli.input.rows import Walk
@@ -40,10 +40,10 @@ def evaluate(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.output.model_facts import load_model
         from beeline.cli.input.rows import Walk
-        from beeline.cli.output.show_model import show_evaluation
         from beeline.cli.input.skipped import show_passed_over
+        from beeline.cli.output.model_facts import load_model
+        from beeline.cli.output.show_model import show_evaluation
 
         trained = load_model(model)
         with progress_bar() as progress:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from beeline.cli.options.common import Debug, Threads, refuse_same_file, use_threads
+from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
-from beeline.cli.options.reading import with_read_options
 
 if TYPE_CHECKING:
     from beeline._types import Floats
@@ -53,9 +53,9 @@ def predict(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.output.model_facts import load_model
         from beeline.cli.input.rows import Walk
         from beeline.cli.input.skipped import show_passed_over
+        from beeline.cli.output.model_facts import load_model
 
         refuse_same_file(output, [model, *sources])
         trained = load_model(model)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.output.errors import one_line_errors
 from beeline.cli.options.groups import with_group
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.options.search import SearchOptions, search_option
 from beeline.cli.options.training import TrainingOptions
+from beeline.cli.output.errors import one_line_errors
 
 if TYPE_CHECKING:
-    from beeline.cli.output.facts import Facts
     from beeline.cli.input.learning import Prepared
+    from beeline.cli.output.facts import Facts
     from beeline.selection import Selection
 
 __all__ = ["select"]
@@ -108,12 +108,12 @@ def select(
     with one_line_errors(debug):
         use_threads(threads)
         from beeline.cli.input.learning import fitted, prepare
+        from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
+        from beeline.cli.input.targets import checked_model
         from beeline.cli.output.model_facts import model_facts
         from beeline.cli.output.pages import write_result_page
-        from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.output.show_model import show_trained
         from beeline.cli.output.show_search import show_search
-        from beeline.cli.input.targets import checked_model
         from beeline.exceptions import ParameterError
         from beeline.fitting import Settings
 

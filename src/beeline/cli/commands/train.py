@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
-from beeline.cli.output.errors import one_line_errors
 from beeline.cli.options.groups import with_group
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.options.search import SearchOptions
 from beeline.cli.options.training import TrainingOptions, number_or_auto, panel_option
+from beeline.cli.output.errors import one_line_errors
 
 if TYPE_CHECKING:
     from beeline.fitting import Settings
@@ -58,11 +58,11 @@ def train(
     with one_line_errors(debug):
         use_threads(threads)
         from beeline.cli.input.learning import fitted, prepare
+        from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
+        from beeline.cli.input.targets import checked_model
         from beeline.cli.output.model_facts import model_facts, traces
         from beeline.cli.output.pages import write_result_page
-        from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.output.show_model import show_trained
-        from beeline.cli.input.targets import checked_model
 
         settings = _settings(C, training, searching, {"tol": tol, "probability": probability})
         target = checked_model(output)

@@ -26,9 +26,9 @@ def begin_reading(arguments: list[str]) -> None:
     ):
         return
     from beeline.data.files.finding import detect_format, find_files
+    from beeline.data.options import ReadOptions
     from beeline.data.text.ahead import start_ahead
     from beeline.data.text.dialect import first_dialect, narrows
-    from beeline.data.options import ReadOptions
     from beeline.exceptions import BeelineError
 
     path = _first_file(arguments[1:])

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from beeline.data.core.block import Block, concatenate
 from beeline.data.convert import convert, is_store, open_reader, open_store
+from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.files.finding import find_files
-from beeline.data.text.ahead import drop_ahead
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
+from beeline.data.text.ahead import drop_ahead
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from beeline.data.core.statistics import FeatureStatistics
     from beeline.data.reader import Progress, Reader
     from beeline.data.recipe.recipe import Recipe
-    from beeline.data.core.statistics import FeatureStatistics
     from beeline.data.store import Store
 
 __all__ = ["Facts", "reader_facts", "source_facts", "store_facts"]
@@ -51,8 +51,8 @@ def _walk(store: Store, progress: Progress | None) -> list[Facts]:
 
 def source_facts(reader: Reader, memory: int, *, features: bool = False) -> Facts:
     """What a walk over a source finds, in bounded memory."""
-    from beeline.data.reader import RestartReading
     from beeline.data.core.statistics import FeatureStatistics
+    from beeline.data.reader import RestartReading
     from beeline.data.store.statistics import Statistics
     from beeline.exceptions import DataError
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.data.core.block import Block
-from beeline.data.options import Scale
 from beeline.data.core.statistics import FeatureStatistics
+from beeline.data.options import Scale
 from beeline.exceptions import DataError
 from beeline.kernels import RowArrays, scale_features, scale_to_unit_norm
 

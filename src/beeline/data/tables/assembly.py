@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beeline._types import AnyArray, Ints
-from beeline.data.tables.batches import Piece, kind_of
 from beeline.data.core.block import Block
 from beeline.data.recipe.recipe import Column
+from beeline.data.tables.batches import Piece, kind_of
 from beeline.exceptions import DataError
 from beeline.kernels import ArrowBatch, AssemblyPlan, assemble_dense, assemble_sparse, count_entries
 

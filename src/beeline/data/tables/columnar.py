@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from beeline.data.tables.batches import Kind, Piece, TableSource, sliced
 from beeline.data.files.finding import SourceFile, open_random, open_stream, reading, total_size
 from beeline.data.reader import BadLines, Progress
+from beeline.data.tables.batches import Kind, Piece, TableSource, sliced
 from beeline.data.tables.roles import check_distinct, check_same_names
 from beeline.exceptions import FormatError, SourceError
 

@@ -23,12 +23,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from beeline._thread_pool import DaemonThreadPool
-from beeline.data.tables.batches import Kind, Piece, TableSource, ahead
-from beeline.data.tables.csv_header import Header, read_header
-from beeline.data.tables.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece, as_stream
 from beeline.data.files.finding import SourceFile, open_stream, total_size
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, NoProgress, Progress
+from beeline.data.tables.batches import Kind, Piece, TableSource, ahead
+from beeline.data.tables.csv_header import Header, read_header
+from beeline.data.tables.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece, as_stream
 from beeline.data.tables.roles import check_same_names
 from beeline.exceptions import BeelineError, FormatError
 from beeline.kernels import last_record_end, num_threads

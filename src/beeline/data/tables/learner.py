@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from beeline.data.tables.assembly import RowAssembler, RowsBuilder, as_text
-from beeline.data.tables.batches import Kind, Piece
+from beeline.data.core.statistics import FeatureStatistics
 from beeline.data.options import ReadOptions
 from beeline.data.recipe.recipe import Column, Recipe
-from beeline.data.tables.roles import Roles, flag
 from beeline.data.recipe.scaling import Scaling, ScalingLearner, learned_scaling
-from beeline.data.core.statistics import FeatureStatistics
+from beeline.data.tables.assembly import RowAssembler, RowsBuilder, as_text
+from beeline.data.tables.batches import Kind, Piece
+from beeline.data.tables.roles import Roles, flag
 from beeline.exceptions import DataError
 
 __all__ = ["TableLearner"]

@@ -21,20 +21,20 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray
-from beeline.data.tables.assembly import RowAssembler, RowsBuilder
-from beeline.data.tables.batches import Kind, Piece, TableSource, kind_of, sliced
-from beeline.data.tables.beside import BesideColumns
 from beeline.data.core.block import Block
-from beeline.data.tables.columnar import ArrowSource, ParquetSource, values_in
-from beeline.data.tables.csv_text import CsvSource
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.files.finding import SourceFile, common_format
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, Reader
 from beeline.data.recipe.recipe import Recipe
-from beeline.data.tables.roles import assign_roles
 from beeline.data.recipe.scaling import check_dense_fits
+from beeline.data.tables.assembly import RowAssembler, RowsBuilder
+from beeline.data.tables.batches import Kind, Piece, TableSource, kind_of, sliced
+from beeline.data.tables.beside import BesideColumns
+from beeline.data.tables.columnar import ArrowSource, ParquetSource, values_in
+from beeline.data.tables.csv_text import CsvSource
 from beeline.data.tables.learner import TableLearner
+from beeline.data.tables.roles import assign_roles
 from beeline.exceptions import DataError, ParameterError
 
 __all__ = ["TableReader"]

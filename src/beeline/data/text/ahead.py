@@ -14,8 +14,8 @@ import threading
 from pathlib import Path
 
 from beeline.data.files.finding import SourceFile, reading
-from beeline.data.text.dialect import Dialect, kernel_settings
 from beeline.data.options import ReadOptions
+from beeline.data.text.dialect import Dialect, kernel_settings
 from beeline.kernels import LibsvmOutcome, LibsvmParser, num_threads
 
 __all__ = ["CHUNK", "Ahead", "claim", "drop_ahead", "more_room", "room_within", "start_ahead"]

@@ -10,15 +10,15 @@ import numpy as np
 
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
-from beeline.data.files.finding import SourceFile, total_size
 from beeline.data.core.labels import LabelSets
-from beeline.data.text.ahead import CHUNK, Ahead, claim, more_room, room_within
-from beeline.data.text.dialect import Problem, as_error, first_dialect, is_question, narrows
-from beeline.data.text.feeds import open_feed
+from beeline.data.files.finding import SourceFile, total_size
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, Progress, Reader, RestartReading
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.recipe.scaling import Scaling, ScalingLearner
+from beeline.data.text.ahead import CHUNK, Ahead, claim, more_room, room_within
+from beeline.data.text.dialect import Problem, as_error, first_dialect, is_question, narrows
+from beeline.data.text.feeds import open_feed
 from beeline.exceptions import DataError
 from beeline.kernels import LibsvmOutcome, LibsvmParser
 

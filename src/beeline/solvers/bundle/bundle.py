@@ -14,9 +14,9 @@ from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle.centre import CentredModel
+from beeline.solvers.bundle.line_search import has_kinks, least
 from beeline.solvers.bundle.lp import LinearModel, UnsolvableError
 from beeline.solvers.bundle.models import Minimum, Model, QuadraticModel, SinglePlane
-from beeline.solvers.bundle.line_search import has_kinks, least
 from beeline.solvers.bundle.planes import Plane, Planes, balances, settled, tangent
 
 __all__ = ["Bundle"]

@@ -13,8 +13,8 @@ from beeline._types import Floats
 from beeline.data.core.dataset import ArrayDataset
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step
-from beeline.solvers.interior.systems import system_for
 from beeline.solvers.bundle.line_search import has_kinks
+from beeline.solvers.interior.systems import system_for
 from beeline.solvers.newton.newton import MOST_FEATURES
 
 __all__ = ["InteriorPoint"]
