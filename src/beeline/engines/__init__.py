@@ -1,8 +1,9 @@
-"""Engines: where the rows lie and how sums over them are taken."""
+"""Engines: where the rows lie, and how work is done on them."""
 
 from __future__ import annotations
 
-from beeline.engines.base import Engine, Shard
+from beeline.engines.base import Engine, Promise, Rows, RowVector
+from beeline.engines.shards import Shard
 from beeline.engines.threads import Threads
 
-__all__ = ["Engine", "Shard", "Threads"]
+__all__ = ["Engine", "Promise", "RowVector", "Rows", "Shard", "Threads"]

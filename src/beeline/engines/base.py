@@ -1,149 +1,161 @@
-"""The seam between the objective and the machines that hold the rows."""
+"""The seam between the objective and the machines that hold the rows.
+
+What has an entry for every row stays with the rows. An `Engine` opens a data set into shards, runs of rows that never
+move; `Rows` is what the rest of the program has in its hands then. Whatever lies beside the rows (scores, slopes, labels,
+costs) is a `RowVector`: a handle on one thing for each shard, which only engines look into. All work on rows is done by
+*verbs*, named functions of a module::
+
+    verb(shard, *what lies beside its rows, **small things) -> what stays there, or parts of a sum
+
+`map` makes row vectors by a verb; `sum`, `max` and `concat` bring something small back, as a `Promise`. An engine whose
+shards lie elsewhere queues what it is asked for, and sends the queue when a promise is asked for its value: *one trip*.
+A verb changes none of its arguments and encloses nothing, so that it means the same in any process; sums are taken in
+one tree over the shards (`engines.tree`), so that the same shards give the same bits.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from beeline._lazy import cached_property, computed_once
-from beeline._types import Floats
+from beeline._lazy import cached_property
+from beeline._types import AnyArray
 from beeline.data.core.block import Block
-from beeline.data.core.dataset import ArrayDataset, Dataset
-from beeline.kernels import curve_rows
+from beeline.data.core.dataset import Dataset
+from beeline.engines.verbs import products
 
-__all__ = ["Engine", "Shard"]
+__all__ = ["Engine", "Origin", "Promise", "RowVector", "Rows", "Verb"]
 
-Result = TypeVar("Result")
-
-_RARE = 100  # entries of a feature
-_MOST = 0.7  # of the rows: from here on a copy of them saves nothing
+Verb = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A run of rows of a data set that stays where it is."""
+class Promise:
+    """Something small that a verb will have found; `value` waits for it."""
 
-    data: Dataset
-    start: int
-    stop: int
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any = None) -> None:  # noqa: ANN401
+        self._value = value
 
     @property
-    def block(self) -> Block:
-        """The rows, as a view where they are in memory, read anew where they are on disk."""
-        return self.data.rows(self.start, self.stop)
+    def value(self) -> Any:  # noqa: ANN401
+        """What was promised."""
+        return self._value
 
-    @property
-    def rows(self) -> slice:
-        """Their place among all rows."""
-        return slice(self.start, self.stop)
 
-    # A Hessian's products with one vector come in dozens, and are worth the transposed matrix. A single Xᵀu is not, and
-    # must not take it just where it is there: several problems share a shard, and which of them comes first to make it
-    # is up to the threads. The two ways differ in the last bits.
+class Origin(NamedTuple):
+    """How a row vector can be made again: by a verb, from other vectors and small things."""
 
-    def curved_product(self, h: Floats, v: Floats, shift: float) -> tuple[Floats, float]:
-        """As `Block.curved_product`."""
-        if self._flipped is None:
-            return self.block.curved_product(h, v, shift)
-        u = self.block.scores(v)
-        u += shift
-        u *= h
-        return self._flipped.scores(u), float(u.sum())
+    verb: Verb
+    vectors: tuple[RowVector, ...]
+    small: dict[str, Any]
+    output: int | None = None
 
-    # Products with the columns of several outputs. They come with a row more than there are features: what a feature
-    # that is 1 in every row would get, as an intercept needs.
 
-    def transposed(self, u: Floats) -> Floats:
-        """Xᵀu, and below it the sums of u's columns."""
-        out = np.empty((self.data.n_features + 1, u.shape[1]))
-        if self._flipped is None:
-            out[:-1] = self.block.transposed(u)
-        else:
-            self._flipped.scores(u, out=out[:-1])
-        out[-1] = u.sum(axis=0)
-        return out
+class RowVector:
+    """A handle on something that lies beside the rows: an array for each shard.
 
-    def curved_products(self, h: Floats, v: Floats, shift: Floats) -> Floats:
-        """As `Block.curved_products`."""
-        if self._flipped is None:
-            return self.block.curved_products(h, v, shift)
-        u = self.block.scores(v)
-        curve_rows(h, np.ascontiguousarray(shift), u)
-        return self.transposed(u)
+    Attributes
+    ----------
+    origin
+        How it can be made again, where its shards are lost; None for what was brought to the rows from outside. A
+        vector that was moved along with θ is said to be made from θ: the same numbers, up to rounding.
+    """
 
-    def gram_diagonal(self, h: Floats) -> Floats:
-        """The diagonal of Xᵀ diag(h) X for every column of h, and below it the sums of the columns."""
-        if self._flipped is None:
-            return np.vstack([self.block.gram_diagonal(h), h.sum(axis=0)])
-        squared = replace(self._flipped, values=self._flipped.values.astype(np.float64) ** 2)
-        return np.vstack([squared.scores(h), h.sum(axis=0)])
+    __slots__ = ("__weakref__", "origin")
 
-    # Products for several problems, as `Block` has them.
+    def __init__(self, origin: Origin | None = None) -> None:
+        self.origin = origin
 
-    def transposed_apart(self, u: list[Floats]) -> Floats:
-        """As `Block.transposed_apart`."""
-        return self.block.transposed_apart(u) if self._flipped is None else self.transposed(np.column_stack(u))
 
-    def curved_apart(self, h: list[Floats], v: Floats, shift: Floats) -> Floats:
-        """As `Block.curved_apart`."""
-        if self._flipped is None:
-            return self.block.curved_apart(h, v, shift)
-        u = self.block.scores(v)
-        u += shift
-        u *= np.column_stack(h)
-        return self.transposed(u)
+class Rows(ABC):
+    """A data set that an engine has opened.
 
-    def curved_rows(self, h: list[Floats]) -> tuple[Shard, list[Floats]]:
-        """The rows that have a curvature in any problem, with their curvatures, for many products.
+    Attributes
+    ----------
+    n_rows, n_features, nnz
+        The size; `nnz` counts stored entries.
+    n_shards
+        How many runs of rows there are.
+    in_process
+        Whether the rows lie in this process or on its disk, so that `local` costs nothing but reading them.
+    in_memory
+        Whether a pass over the rows reads no file.
+    """
 
-        Kernels pass over the others, but for those of the transposed matrix: there these rows are copied, unless they
-        are most of all.
+    n_rows: int
+    n_features: int
+    nnz: int
+    n_shards: int
+    in_process: bool = False
+    in_memory: bool = False
+
+    @abstractmethod
+    def call(
+        self,
+        verb: Verb,
+        vectors: Sequence[RowVector],
+        small: dict[str, Any],
+        outputs: int,
+        reduce: str | None,
+        reuse: Sequence[RowVector] = (),
+    ) -> tuple[tuple[RowVector, ...], Promise]:
+        """Run a verb on every shard.
+
+        A verb that makes vectors and is summed over returns both, in this order; one that makes several returns a
+        tuple of them; what is summed is a tuple of parts always.
+
+        Parameters
+        ----------
+        outputs
+            How many row vectors it makes.
+        reduce
+            What becomes of the parts it returns: `sum`, `max` or `concat`; None where it returns none.
+        reuse
+            Vectors that are given up: their memory goes to the verb as `out`, and nobody may use them any more.
         """
-        if self._flipped is None:
-            return self, h
-        rows = np.flatnonzero(np.any(h, axis=0))
-        if len(rows) > _MOST * (self.stop - self.start):
-            return self, h
-        block = self.block.gather(rows)
-        return Shard(ArrayDataset(block), 0, block.n_rows), [column[rows] for column in h]
 
     @cached_property
     def longest_row(self) -> float:
         """max ‖x_i‖; one pass."""
-        return self.block.arrays.longest_row()
+        return float(self.max(products.longest_row).value[0])
 
-    @computed_once
-    def _flipped(self) -> Block | None:
-        """The transposed matrix, where a product feature by feature is worth the copy.
+    @abstractmethod
+    def scatter(self, column: AnyArray) -> RowVector:
+        """Bring an array with an entry a row to the rows."""
 
-        Threads that take rows each need a sum of all features of their own. Where features are rare, adding those up
-        costs more than the product.
+    @abstractmethod
+    def gather(self, vector: RowVector) -> AnyArray:
+        """Bring a row vector here. Nothing else moves what lies beside rows, and it is seldom done."""
+
+    @abstractmethod
+    def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:
+        """All rows in this process, as one block, for solvers that visit one row, or one feature, after the other.
+
+        Of these features only, where they are given, in increasing order; `constant` adds one that is 1.
         """
-        if not isinstance(self.data, ArrayDataset):
-            return None
-        block = self.block
-        return block.flipped() if block.is_sparse and block.nnz < _RARE * block.n_features else None
+
+    def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
+        """A row vector: what the verb makes of each shard."""
+        return self.call(verb, vectors, small, 1, None)[0][0]
+
+    def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
+        """The sums over all shards of each part that the verb returns, as a tuple."""
+        return self.call(verb, vectors, small, 0, "sum")[1]
+
+    def max(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
+        """The largest of each part that the verb returns, as a tuple."""
+        return self.call(verb, vectors, small, 0, "max")[1]
+
+    def concat(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
+        """Each part that the verb returns, one shard's behind the other's, as a tuple of arrays."""
+        return self.call(verb, vectors, small, 0, "concat")[1]
 
 
 class Engine(ABC):
-    """Runs a function on every shard; the shards never move."""
+    """Who holds rows, and works on them."""
 
     @abstractmethod
-    def shards(self, data: Dataset) -> list[Shard]:
-        """The runs of rows that tasks are called with."""
-
-    @abstractmethod
-    def map(self, task: Callable[..., Result], shards: Sequence[Shard], *beside: Sequence[Any]) -> list[Result]:
-        """task(shard, …) for every shard, with what `beside` holds for it; results in the order of the shards."""
-
-    def sum(self, task: Callable[..., tuple[Any, ...]], shards: Sequence[Shard], *beside: Sequence[Any]) -> list[Any]:
-        """The sums of each part of task(shard, …), added in the order of the shards: the same bits every time."""
-        results = self.map(task, shards, *beside)
-        totals = list(results[0])
-        for result in results[1:]:
-            totals = [total + part for total, part in zip(totals, result, strict=True)]
-        return totals
+    def open(self, data: Dataset) -> Rows:
+        """The data set in shards."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
-from beeline.data.core.dataset import Dataset
-from beeline.engines.base import Engine, Shard
+import numpy as np
+
+from beeline._types import AnyArray
+from beeline.data.core.block import Block, concatenate
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.engines.base import Engine, Origin, Promise, Rows, RowVector, Verb
+from beeline.engines.shards import Shard
+from beeline.engines.tree import add_parts, fold
+from beeline.exceptions import ParameterError
 
 __all__ = ["Threads"]
-
-Result = TypeVar("Result")
 
 
 class Threads(Engine):
@@ -21,15 +26,132 @@ class Threads(Engine):
     ----------
     memory
         How many bytes of rows of a data set on disk are held at one time.
+    n_shards
+        Into how many runs of rows data are cut; None: rows in memory into one, those on disk as the memory asks for.
     """
 
-    def __init__(self, memory: int = 256 << 20) -> None:
-        self.memory = memory
+    def __init__(self, memory: int = 256 << 20, n_shards: int | None = None) -> None:
+        if n_shards is not None and n_shards < 1:
+            raise ParameterError(f"there must be at least one shard, not {n_shards}")
+        self.memory, self.n_shards = memory, n_shards
 
-    def shards(self, data: Dataset) -> list[Shard]:
-        """One shard in memory; on disk, runs of whole chunks that fit the memory."""
-        return [Shard(data, start, stop) for start, stop in pairwise(data.cuts(self.memory))]
+    def open(self, data: Dataset) -> LocalRows:
+        """Runs of rows; of whole chunks, where they lie on disk."""
+        return LocalRows(data, shards_of(data, self.memory, self.n_shards))
 
-    def map(self, task: Callable[..., Result], shards: Sequence[Shard], *beside: Sequence[Any]) -> list[Result]:
-        """task(shard, …) for every shard in order."""
-        return [task(*arguments) for arguments in zip(shards, *beside, strict=True)]
+
+def shards_of(data: Dataset, memory: int, n_shards: int | None) -> list[Shard]:
+    """The shards of a data set: so many, or as many as the memory asks for."""
+    if n_shards is None:
+        cuts = data.cuts(memory)
+    else:
+        cuts = [data.n_rows * k // n_shards for k in range(n_shards + 1)]
+    return [Shard(data, start, stop) for start, stop in pairwise(cuts)]
+
+
+class _LocalVector(RowVector):
+    """What lies beside the rows of each shard, here."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[Any], origin: Origin | None = None) -> None:
+        super().__init__(origin)
+        self._parts: list[Any] | None = parts
+
+    @property
+    def parts(self) -> list[Any]:
+        if self._parts is None:
+            raise RuntimeError("a row vector was used after its memory had been given to another one")
+        return self._parts
+
+    def give_up(self) -> None:
+        self._parts = None
+
+
+class LocalRows(Rows):
+    """Rows in this process, or on its disk."""
+
+    in_process = True
+
+    def __init__(self, data: Dataset, shards: list[Shard]) -> None:
+        self.data, self.shards = data, shards
+        self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
+        self.n_shards, self.in_memory = len(shards), isinstance(data, ArrayDataset)
+
+    def __repr__(self) -> str:
+        return repr(self.data)
+
+    def call(
+        self,
+        verb: Verb,
+        vectors: Sequence[RowVector],
+        small: dict[str, Any],
+        outputs: int,
+        reduce: str | None,
+        reuse: Sequence[RowVector] = (),
+    ) -> tuple[tuple[RowVector, ...], Promise]:
+        """Run a verb on every shard, one after the other."""
+        results = self._results(verb, vectors, small, reuse)
+        if not outputs:
+            return (), Promise(_reduced(results, str(reduce)))
+        kept: list[list[Any]] = [[] for _ in range(outputs)]
+        parts = []
+        for result in results:
+            made, rest = result if reduce is not None else (result, None)
+            for column, one in zip(kept, made if outputs > 1 or reduce is not None else (made,), strict=True):
+                column.append(one)
+            parts.append(rest)
+        for vector in reuse:
+            assert isinstance(vector, _LocalVector)
+            vector.give_up()
+        made = tuple(
+            _LocalVector(column, Origin(verb, tuple(vectors), small, k)) for k, column in enumerate(kept)
+        )
+        return made, Promise(_reduced(iter(parts), reduce) if reduce is not None else None)
+
+    def _results(
+        self, verb: Verb, vectors: Sequence[RowVector], small: dict[str, Any], reuse: Sequence[RowVector]
+    ) -> Iterator[Any]:
+        columns = [vector.parts for vector in vectors]  # type: ignore[attr-defined]
+        if not reuse:
+            return (verb(shard, *(column[i] for column in columns), **small) for i, shard in enumerate(self.shards))
+        outs = [vector.parts for vector in reuse]  # type: ignore[attr-defined]
+        return (
+            verb(shard, *(column[i] for column in columns), out=tuple(out[i] for out in outs), **small)
+            for i, shard in enumerate(self.shards)
+        )
+
+    def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
+        """A row vector: what the verb makes of each shard."""
+        return _LocalVector(list(self._results(verb, vectors, small, ())), Origin(verb, vectors, small))
+
+    def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
+        """The sums over all shards of each part that the verb returns, as a tuple."""
+        return Promise(_reduced(self._results(verb, vectors, small, ()), "sum"))
+
+    def scatter(self, column: AnyArray) -> RowVector:
+        """The array itself, in views."""
+        if len(column) != self.n_rows:
+            raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows")
+        return _LocalVector([column[shard.start : shard.stop] for shard in self.shards])
+
+    def gather(self, vector: RowVector) -> AnyArray:
+        """The array of all rows; where there is one shard, itself."""
+        assert isinstance(vector, _LocalVector)
+        return vector.parts[0] if len(vector.parts) == 1 else np.concatenate(vector.parts)
+
+    def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:
+        """All rows as one block; those on disk are read."""
+        if features is not None and (len(features) < self.n_features or constant):
+            return concatenate([shard.block.features(features, constant=constant) for shard in self.shards])
+        if isinstance(self.data, ArrayDataset):
+            return self.data.block
+        return concatenate(list(self.data.blocks()))
+
+
+def _reduced(results: Iterator[Any], how: str) -> tuple[Any, ...]:
+    if how == "sum":
+        return tuple(fold(results, add_parts))
+    if how == "max":
+        return tuple(max(parts) for parts in zip(*results, strict=True))
+    return tuple(np.concatenate(parts) for parts in zip(*results, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Bends, Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss, parameters_of
+from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss, parameters_of
 from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.margin import (
@@ -44,7 +44,6 @@ from beeline.losses.regression import (
 __all__ = [
     "LOSSES",
     "Absolute",
-    "Bends",
     "CrammerSinger",
     "CrossEntropy",
     "EpsilonInsensitive",

@@ -19,7 +19,6 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
@@ -29,7 +28,7 @@ from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import absolute_sum, conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
 
-__all__ = ["Bends", "Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss", "parameters_of"]
+__all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss", "parameters_of"]
 
 Labels = Literal["binary", "real", "none", "classes", "sets", "vectors"]
 LossLink = Literal["none", "logistic", "softmax", "exp"]
@@ -217,10 +216,17 @@ class RowLoss(Loss):
         """Whether the loss has a rounded form."""
         return type(self).rounded is not RowLoss.rounded
 
-    def natural_width(self, y: Floats) -> float:
-        """A width over which to round kinks at first: the scale on which scores differ."""
-        values = self.labels in ("real", "vectors") and self.link == "none"
-        return float(np.std(y)) or 1.0 if values and len(y) else 1.0
+    @property
+    def measured_by_labels(self) -> bool:
+        """Whether scores differ on the scale on which labels do."""
+        return self.labels in ("real", "vectors") and self.link == "none"
+
+    def natural_width(self, spread: float) -> float:
+        """A width over which to round kinks at first: the scale on which scores differ.
+
+        `spread` is the standard deviation of the labels, which matters where `measured_by_labels`.
+        """
+        return spread or 1.0 if self.measured_by_labels else 1.0
 
     def best_constant(self, y: Floats, c: Floats) -> Floats | float | None:
         """The score of all rows alike, or K of them, with the least Σ c_i l(z, y_i); None where no formula gives it."""
@@ -250,25 +256,6 @@ class RowLoss(Loss):
         return values, slopes
 
 
-@dataclass(frozen=True)
-class Bends:
-    """The buckets in which rows pass a kink along a line, counted from 1, and what is needed for the times."""
-
-    z: Floats
-    dz: Floats
-    c: Floats
-    kinks: Floats
-    jump: float
-    marks: AnyArray
-
-    def of(self, bucket: int) -> tuple[Floats, Floats]:
-        """(the times in a bucket, counted from 0, by how much the derivative grows at each)."""
-        rows = np.flatnonzero(self.marks == bucket + 1)
-        dz = self.dz[rows]
-        times: Floats = (self.kinks[rows] - self.z[rows]) / dz
-        return times, self.jump * (self.c if len(self.c) == 1 else self.c[rows]) * np.abs(dz)
-
-
 class ScalarLoss(RowLoss):
     """A loss of one score and one label a row; its `curvature` is d²l/dz².
 
@@ -285,26 +272,41 @@ class ScalarLoss(RowLoss):
         """
         raise AttributeError(f"{type(self).__name__} is not said to be piecewise linear")
 
-    def bends(
+    def kink_histogram(
         self, z: Floats, dz: Floats, y: Floats, c: Floats, between: tuple[float, float], buckets: int
-    ) -> tuple[float, Floats, list[Bends]]:
+    ) -> tuple[float, Floats, AnyArray]:
         """How Σ c_i l(z_i + t·dz_i, y_i) bends between two times, in so many equal buckets, at most 254.
 
         c may be one number for all rows.
 
         Returns
         -------
-        The derivative by t at the end, by how much it grows in each bucket, and where the rows pass their kinks: one
-        `Bends` for every kink of a row.
+        The derivative by t at the end, by how much it grows in each bucket, and the bucket, counted from 1, in which
+        each row passes each of its kinks: a row of numbers for every kink.
         """
-        slope, jumps, found = 0.0, np.zeros(buckets), []
-        for k, (scores, jump) in enumerate(self.kinks(y)):
-            sums, marks = np.empty(buckets), np.empty(len(z), dtype=np.uint8)
+        told = self.kinks(y)
+        slope, jumps, marks = 0.0, np.zeros(buckets), np.empty((len(told), len(z)), dtype=np.uint8)
+        for k, (scores, jump) in enumerate(told):
+            sums = np.empty(buckets)
             name = self.compiled if self.compiled and k == 0 else ""
-            slope += kink_buckets(name, self.parameters, z, dz, y, c, scores, between, sums, marks)
+            slope += kink_buckets(name, self.parameters, z, dz, y, c, scores, between, sums, marks[k])
             jumps += jump * sums
-            found.append(Bends(z, dz, c, scores, jump, marks))
-        return slope if self.compiled else self.along(z, dz, between[1], y, c)[1], jumps, found
+        return slope if self.compiled else self.along(z, dz, between[1], y, c)[1], jumps, marks
+
+    def kinks_in_bucket(
+        self, marks: AnyArray, z: Floats, dz: Floats, y: Floats, c: Floats, bucket: int
+    ) -> tuple[Floats, Floats]:
+        """(the times at which rows pass kinks in a bucket, counted from 0; by how much the derivative grows at each).
+
+        The marks are those of `kink_histogram`.
+        """
+        times, jumps = [], []
+        for (scores, jump), marked in zip(self.kinks(y), marks, strict=True):
+            rows = np.flatnonzero(marked == bucket + 1)
+            along = dz[rows]
+            times.append((scores[rows] - z[rows]) / along)
+            jumps.append(jump * (c if len(c) == 1 else c[rows]) * np.abs(along))
+        return np.concatenate(times), np.concatenate(jumps)
 
     def stretch(
         self, z: Floats, dz: Floats, times: tuple[float, float, float], y: Floats, c: Floats

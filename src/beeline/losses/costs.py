@@ -27,7 +27,7 @@ class _Costs(ClassLoss):
     def __init__(self, costs: Any = None) -> None:  # noqa: ANN401
         self.costs = None if costs is None else _checked(costs)
 
-    def natural_width(self, y: Floats) -> float:
+    def natural_width(self, spread: float) -> float:
         """The mean cost of a mistake."""
         return float(self.costs[self.costs > 0].mean()) if self.costs is not None and self.costs.any() else 1.0
 

@@ -31,7 +31,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beeline._types import Floats
-from beeline.kernels import absolute_sum, dot
+from beeline.engines import RowVector
+from beeline.engines.verbs import columns, values
+from beeline.kernels import dot
 
 if TYPE_CHECKING:
     from beeline.objective.objective import Objective
@@ -70,7 +72,7 @@ class Allowance:
     rounding: float
 
     @classmethod
-    def of(cls, point: Point, slopes: list[Floats], totals: Floats, size: float | None = None) -> Allowance:
+    def of(cls, point: Point, slopes: RowVector, totals: Floats, size: float | None = None) -> Allowance:
         """For slopes with these sums along the intercepts; the point says how large scores and losses are.
 
         `size`: what slopes are made of, where that is more than Σ |u_i|.
@@ -80,7 +82,7 @@ class Allowance:
         if size is None:
             # The point's own slopes are not asked for where these are others: they may not have been computed.
             own = slopes is vars(point).get("slopes")
-            size = point.slope_size if own else sum(absolute_sum(u) for u in slopes)
+            size = point.slope_size if own else float(o.rows.sum(columns.size, slopes).value[0])
         given_up, mass = 0.0, 0.0
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)
@@ -98,7 +100,7 @@ def _turnover(point: Point, size: float) -> float:
 
 def rounding_unit(objective: Objective) -> float:
     """What rounding may do to a sum over the rows, as a part of the sizes of its terms."""
-    return _UNIT * (_FEWEST + _GROWTH * math.sqrt(objective.data.n_rows))
+    return _UNIT * (_FEWEST + _GROWTH * math.sqrt(objective.rows.n_rows))
 
 
 def rounding_of(point: Point) -> float:
@@ -113,12 +115,12 @@ def rounding_of(point: Point) -> float:
     slopes = point.slope_size + (0.0 if o.loss.smooth else o.total_cost)
     if o.loss.has_curvature:
         curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
-        further = 0.5 * unit * point.score_reach * sum(absolute_sum(h) for h in curvatures)
+        further = 0.5 * unit * point.score_reach * float(o.rows.sum(columns.size, curvatures).value[0])
         slopes += further if math.isfinite(further) else 0.0
     return unit * (_turnover(point, slopes) + 2 * point.value)
 
 
-def _given_up(o: Objective, slopes: list[Floats], totals: Floats, size: float, unit: float) -> tuple[float, float]:
+def _given_up(o: Objective, slopes: RowVector, totals: Floats, size: float, unit: float) -> tuple[float, float]:
     """(the largest 1 − t_i, Σ (1 − t_i)|u_i|) for slopes that sum to zero along every free intercept."""
     if not size:
         return 0.0, 0.0
@@ -155,22 +157,11 @@ def cancelling_parts(sums: Floats, totals: Floats, rounding: float) -> Floats:
     return np.minimum((parts + lift) / (1 + lift), 1.0)
 
 
-def _group_sums(o: Objective, slopes: list[Floats]) -> Floats:
+def _group_sums(o: Objective, slopes: RowVector) -> Floats:
     """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
-    k = o.n_outputs
-    classes = o.loss.labels == "classes"
-    total = np.zeros((k if classes else 2 * k, k))
-    for u, y in zip(slopes, o.shard_labels, strict=True):
-        group = y.astype(np.int64) if classes else _alike(u)
-        for j in range(k):
-            total[:, j] += np.bincount(group, u[:, j], len(total))
-    return total
-
-
-def _alike(u: Floats) -> Floats:
-    largest = np.abs(u).argmax(axis=1)
-    groups: Floats = 2 * largest + (u[np.arange(len(u)), largest] > 0)
-    return groups
+    by_class = o.loss.labels == "classes"
+    sums: Floats = o.rows.sum(values.slope_group_sums, slopes, o.labels, by_class=by_class).value[0]
+    return sums
 
 
 def tangent_bound(point: Point) -> float:
@@ -197,7 +188,7 @@ def tangent_bound(point: Point) -> float:
     return _checked(bound)
 
 
-def conjugate_bound(point: Point, slopes: list[Floats], product: Floats) -> float:
+def conjugate_bound(point: Point, slopes: RowVector, product: Floats) -> float:
     """The dual value D(a) at a = −s · slopes, which need not be slopes of the loss at the point.
 
     `product` is Σ u_i x_i, and Σ u_i for intercepts below it. The point, of the objective that the bound is for, says
@@ -208,13 +199,11 @@ def conjugate_bound(point: Point, slopes: list[Floats], product: Floats) -> floa
     return _dual_value(point, slopes, v, Allowance.of(point, slopes, totals))
 
 
-def _dual_value(point: Point, slopes: list[Floats], v: Floats, allowance: Allowance) -> float:
+def _dual_value(point: Point, slopes: RowVector, v: Floats, allowance: Allowance) -> float:
     """D(a), less what the allowance says."""
     o = point.objective
     scale = o.penalty.bearable(v, allowance.drift)
-    (cost,) = o.engine.sum(
-        lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -scale),), o.shards, slopes, o.shard_labels, o.shard_costs
-    )
+    (cost,) = o.rows.sum(values.conjugate, slopes, o.labels, o.costs, loss=o.loss, scale=-scale).value
     floor = o.penalty.floor(scale * v, scale * allowance.drift)
     return _checked(floor - float(cost) - allowance.given_up * allowance.turnover - 2 * allowance.rounding)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.core.block import Block
+from beeline.engines.verbs import values
 from beeline.kernels import dot, solve_positive
 from beeline.losses import VectorLoss
 
@@ -38,7 +38,7 @@ def best_intercept(point: Point) -> Point:
     once J has nothing left to lose.
     """
     line = point.along_intercept()
-    slope = sum(float(u.sum()) for u in point.slopes)
+    slope = float(point.slope_total)
     if abs(slope) <= _LEVEL * point.slope_size:
         return point
     ends = _bracket(point, line, slope)
@@ -52,8 +52,8 @@ def best_intercept(point: Point) -> Point:
 def _bracket(point: Point, line: Line, slope: float) -> float | tuple[tuple[float, float], tuple[float, float]]:
     """Two (t, slope) on both sides of the root; or a t that is as good as it gets."""
     o = point.objective
-    width = o.loss.natural_width(o.labels)
-    curvature = sum(float(h.sum()) for h in point.curvatures) if o.loss.has_curvature else 0.0
+    width = o.natural_width
+    curvature = float(point.curvature_total) if o.loss.has_curvature else 0.0
     newton = abs(slope) / curvature if curvature > 0 else math.inf
     step = min(newton, _GROWTH * width)
     here, last = (0.0, slope), point.value
@@ -112,10 +112,10 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
     o = point.objective
     if isinstance(o.loss, VectorLoss) and o.loss.shift_free:
         point = point.shifted(-float(np.mean(point.theta[-o.n_outputs :])))
-    reach = _GROWTH * o.loss.natural_width(o.labels)
+    reach = _GROWTH * o.natural_width
     hessian, before, enough = None, np.inf, None
     for _ in range(_MOST_STEPS):
-        slope = _slopes_along(point)
+        slope = np.asarray(point.slope_total)
         size = float(np.abs(slope).max())
         enough = part * size if enough is None else enough
         if size <= max(enough, _LEVEL_OF_SEVERAL * point.slope_size):
@@ -126,7 +126,7 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         moved = point.shifted(step)
         length = float(np.abs(step).max())
         lost_in_rounding = dot(-slope, step) <= _NOTHING * point.loss  # J shows no difference any more: slopes do
-        if lost_in_rounding and float(np.abs(_slopes_along(moved)).max()) >= 0.5 * size:
+        if lost_in_rounding and float(np.abs(moved.slope_total).max()) >= 0.5 * size:
             break
         if not (moved.loss <= point.loss * (1 + _NOTHING)):
             if length <= _UNIT * max(1.0, point.score_reach):
@@ -136,12 +136,6 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         reach = max(reach, 4 * length)
         point, before = moved, size
     return point
-
-
-def _slopes_along(point: Point) -> Floats:
-    """The slopes of J along all intercepts."""
-    slopes: Floats = np.sum([u.sum(axis=0) for u in point.slopes], axis=0)
-    return slopes
 
 
 def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:
@@ -155,22 +149,11 @@ def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:
 
 def _intercept_hessian(point: Point) -> Floats:
     """∂²J/∂b², with a curvature along (1, …, 1) too, where it has none of its own."""
-    loss, k = point.objective.loss, point.objective.n_outputs
-    assert isinstance(loss, VectorLoss)
-    hessian = np.zeros((k, k))
-    for h in point.curvatures:
-        hessian += _softmax_total(h) if loss.has_softmax_curvature else loss.curvature_total(h)
+    o, k = point.objective, point.objective.n_outputs
+    assert isinstance(o.loss, VectorLoss)
+    hessian: Floats = o.rows.sum(values.intercept_hessian, point.curvatures, loss=o.loss).value[0]
     mean = np.trace(hessian) / k
     hessian[np.diag_indices(k)] += 1e-14 * mean
-    if loss.shift_free:
+    if o.loss.shift_free:
         hessian += mean / k
     return hessian
-
-
-def _softmax_total(h: Floats) -> Floats:
-    """`VectorLoss.curvature_total` of the softmax form, by a kernel."""
-    k, totals = h.shape[1], h.sum(axis=1)
-    inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
-    total: Floats = -Block(h, k).gram(inverse)
-    total[np.diag_indices(k)] += h.sum(axis=0)
-    return total

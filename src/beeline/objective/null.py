@@ -11,6 +11,7 @@ from beeline._types import Floats
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
+from beeline.engines.verbs import values
 
 if TYPE_CHECKING:
     from beeline.objective.objective import Objective
@@ -59,35 +60,48 @@ def null_model(objective: Objective) -> NullModel:
 
 
 def _by_formula(o: Objective) -> NullModel | None:
-    """The null model of a loss with a formula for it; None where there is none, as for a class without rows."""
-    labels, costs = _totals(o) if o.loss.classifies else (o.labels, o.costs)
-    best = o.loss.best_constant(labels, costs)
-    shape = () if best is None or isinstance(best, float) else np.shape(best)
-    if best is None or shape != ((o.n_outputs,) if o.n_outputs > 1 else ()):
+    """The null model of a loss with a formula for it; None where there is none, as for a class without rows.
+
+    A formula of the labels of all rows, such as a median, is for rows that lie together.
+    """
+    if o.loss.classifies:
+        labels, costs = _labels(o), o.label_totals
+        best = o.loss.best_constant(labels, costs)
+        value = _at_constant(o, best, labels, costs) if _fits(o, best) else 0.0
+    elif o.rows.n_shards == 1:
+        best, value = o.rows.sum(values.best_constant, o.labels, o.costs, loss=o.loss).value
+    else:
         return None
-    theta, z = np.zeros(o.size), np.empty((len(labels), *shape))
-    theta[-o.n_outputs :] = z[:] = best
-    value = o.loss.sum(z, labels, costs)
-    if not o.loss.classifies:
-        return NullModel(theta, value, value)
-    z[:] = 0
-    return NullModel(theta, value, o.loss.sum(z, labels, costs))
+    if best is None or not _fits(o, best):
+        return None
+    theta = np.zeros(o.size)
+    theta[-o.n_outputs :] = best
+    size = _at_constant(o, np.zeros(np.shape(best)), labels, costs) if o.loss.classifies else value
+    return NullModel(theta, value, size)
 
 
-def _totals(o: Objective) -> tuple[Floats, Floats]:
-    """Each label once, and what its rows cost together."""
-    if o.n_outputs > 1:
-        totals = np.bincount(o.labels.astype(np.int64), o.costs, o.n_outputs).astype(np.float64, copy=False)
-        return np.arange(float(len(totals))), totals
-    positive = o.labels > 0
-    return _SIGNS, np.array([np.sum(o.costs, where=~positive), np.sum(o.costs, where=positive)])
+def _fits(o: Objective, best: Floats | float | None) -> bool:
+    """Whether it is a number for every output."""
+    return best is not None and np.shape(best) == ((o.n_outputs,) if o.n_outputs > 1 else ())
+
+
+def _at_constant(o: Objective, best: Floats | float | None, labels: Floats, costs: Floats) -> float:
+    """The loss where all scores are the same."""
+    z = np.empty((len(labels), *np.shape(best)))
+    z[:] = best
+    return o.loss.sum(z, labels, costs)
+
+
+def _labels(o: Objective) -> Floats:
+    """Each label once, in the order of `label_totals`."""
+    return np.arange(float(o.n_outputs)) if o.n_outputs > 1 else _SIGNS
 
 
 def _by_label(o: Objective) -> Point:
     """Zero scores over one row for each label, with the costs of all of its rows: the same J for zero weights."""
-    labels, costs = _totals(o)
-    rows = ArrayDataset(Block(np.zeros((len(labels), 0)), 0))
-    return replace(o, data=rows, labels=labels, costs=costs, engine=Threads()).at()
+    labels, costs = _labels(o), o.label_totals
+    rows = Threads().open(ArrayDataset(Block(np.zeros((len(labels), 0)), 0)))
+    return replace(o, rows=rows, labels=rows.scatter(labels), costs=rows.scatter(costs)).at()
 
 
 def _with_best_intercepts(point: Point) -> Point:
@@ -98,8 +112,8 @@ def _with_best_intercepts(point: Point) -> Point:
     if not o.loss.has_rounded:
         return point
     best = point
-    for width in _WIDTHS * o.loss.natural_width(o.labels):
-        rounded = replace(o, loss=o.loss.rounded(float(width)))
+    for width in _WIDTHS * o.natural_width:
+        rounded = o.with_loss(o.loss.rounded(float(width)))
         point = point.under(rounded).with_best_intercept().under(o)
         best = min(best, point, key=lambda p: p.loss)
     return best

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from beeline._lazy import cached_property
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
-from beeline.engines import Engine, Shard, Threads
+from beeline.engines import Engine, Rows, RowVector, Threads
+from beeline.engines.verbs import columns, products
 from beeline.exceptions import ParameterError
-from beeline.kernels import absolute_sum
 from beeline.losses import RowLoss, VectorLoss
 from beeline.objective.null import NullModel, null_model
 from beeline.objective.penalty import Penalty
@@ -32,8 +32,8 @@ class Objective:
 
     Parameters
     ----------
-    data
-        The rows.
+    rows
+        The rows, where an engine has opened them.
     labels
         y: −1 and +1, real numbers, or class numbers 0 … K−1, as the loss wants them; a matrix of K columns for a loss
         of sets or vectors.
@@ -43,21 +43,26 @@ class Objective:
         l, Ω and what multiplies Ω.
     intercept
         `free`: b is not regularized; `regularized`: b counts in Ω like a weight; `none`: b = 0.
-    engine
-        Who sums over the rows.
     n_outputs
         K: how many scores a row has, 1 unless the loss is one of several.
     """
 
-    data: Dataset
-    labels: Floats
-    costs: Floats
+    rows: Rows
+    labels: RowVector
+    costs: RowVector
     loss: RowLoss
     regularizer: Regularizer
     strength: float = 1.0
     intercept: Intercept = "free"
-    engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
     n_outputs: int = 1
+
+    @classmethod
+    def of(
+        cls, data: Dataset, labels: AnyArray, costs: AnyArray, *what: Any, engine: Engine | None = None, **more: Any
+    ) -> Objective:  # noqa: ANN401
+        """J over data that the engine opens, with a label and a cost a row; the rest is as for J itself."""
+        rows = (engine or Threads()).open(data)
+        return cls(rows, rows.scatter(labels), rows.scatter(costs), *what, **more)
 
     def __post_init__(self) -> None:
         if self.intercept not in _INTERCEPTS:
@@ -77,7 +82,12 @@ class Objective:
     @cached_property
     def size(self) -> int:
         """The length of θ."""
-        return (self.data.n_features + self.has_intercept) * self.n_outputs
+        return (self.rows.n_features + self.has_intercept) * self.n_outputs
+
+    @cached_property
+    def n_weights(self) -> int:
+        """How many coordinates of θ are weights; the intercepts come behind them."""
+        return self.rows.n_features * self.n_outputs
 
     @cached_property
     def n_regularized(self) -> int:
@@ -87,23 +97,38 @@ class Objective:
     @cached_property
     def total_cost(self) -> float:
         """Σ c_i."""
-        return absolute_sum(self.costs)  # none is negative
+        return float(self.rows.sum(columns.size, self.costs).value[0])  # none is negative
 
     @cached_property
-    def shards(self) -> list[Shard]:
-        """The runs of rows that the engine sums over."""
-        return self.engine.shards(self.data)
+    def label_totals(self) -> Floats:
+        """What the rows of each class cost together; of two classes −1 and +1 in this order."""
+        totals: Floats = self.rows.sum(columns.label_totals, self.labels, self.costs, n_classes=self.n_outputs).value[0]
+        return totals
+
+    @cached_property
+    def natural_width(self) -> float:
+        """The scale on which scores differ, over which kinks are rounded at first."""
+        return self.loss.natural_width(self._label_spread() if self.loss.measured_by_labels else 1.0)
+
+    def _label_spread(self) -> float:
+        """The standard deviation of the labels, over all columns."""
+        _, _, totals, n = self.rows.sum(columns.weighted_mean, self.labels, self.costs).value
+        count = n * np.size(totals)
+        if not count:
+            return 0.0
+        mean = float(np.sum(totals)) / count
+        return math.sqrt(self.rows.sum(columns.spread_about, self.labels, mean=mean).value[0] / count)
 
     @cached_property
     def longest_row(self) -> float:
-        """max ‖x_i‖, with the 1 of a regularized intercept; one pass, shared by all objectives over the shards."""
-        longest = max((shard.longest_row for shard in self.shards), default=0.0)
+        """max ‖x_i‖, with the 1 of a regularized intercept; one pass, shared by all objectives over the rows."""
+        longest = self.rows.longest_row
         return math.hypot(longest, 1.0) if self.intercept == "regularized" else longest
 
     @cached_property
     def penalty(self) -> Penalty:
         """h = strength·Ω over the regularized coordinates; no intercept has a bound."""
-        omega, n = self.regularizer, self.data.n_features * self.n_outputs
+        omega, n = self.regularizer, self.n_weights
         if not omega.nonnegative:
             return Penalty(self.strength * omega.l1, self.strength * omega.l2)
         lower = np.append(np.zeros(n), np.full(self.n_regularized - n, -np.inf))
@@ -114,63 +139,55 @@ class Objective:
         """The best intercepts alone."""
         return null_model(self)
 
-    def spread(self, column: Floats) -> list[Floats]:
-        """A column's part for each shard."""
-        return [column[shard.rows] for shard in self.shards]
-
     @cached_property
-    def shard_labels(self) -> list[Floats]:
-        """y, shard by shard."""
-        return self.spread(self.labels)
-
-    @cached_property
-    def shard_costs(self) -> list[Floats]:
-        """c, shard by shard."""
-        return self.spread(self.costs)
-
-    @cached_property
-    def shard_rates(self) -> list[Floats]:
-        """The costs, shard by shard; a single number where they are all the same."""
-        return [c[:1] if len(c) and c.min() == c.max() else c for c in self.shard_costs]
+    def rates(self) -> RowVector:
+        """The costs; for a shard a single number where they are all the same."""
+        return self.rows.map(columns.single_if_alike, self.costs)
 
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
         """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""
         one_or_all = (self.n_outputs,) if self.n_outputs > 1 else ()
-        n = self.data.n_features * self.n_outputs
+        n = self.n_weights
         b = theta[n:] if self.has_intercept else np.zeros(self.n_outputs)
-        return theta[:n].reshape(self.data.n_features, *one_or_all), b.reshape(one_or_all)
+        return theta[:n].reshape(self.rows.n_features, *one_or_all), b.reshape(one_or_all)
 
-    def scores(self, theta: Floats) -> list[Floats]:
-        """z = Xw + b, shard by shard; one pass."""
+    def scores(self, theta: Floats) -> RowVector:
+        """z = Xw + b; one pass."""
         w, b = self.split(theta)
-        if not self.has_intercept:
-            return self.engine.map(lambda shard: shard.block.scores(w), self.shards)
-        return self.engine.map(lambda shard: shard.block.scores(w) + b, self.shards)
+        return self.rows.map(products.scores, w=w, b=b if self.has_intercept else None)
 
-    def with_labels(self, labels: Floats) -> Objective:
-        """The same objective for other labels; the shards and their costs are shared."""
-        return self._sharing(replace(self, labels=labels), "shards", "shard_costs", "total_cost")
+    def with_labels(self, labels: RowVector) -> Objective:
+        """The same objective for other labels; the rows and their costs are shared."""
+        return self._sharing(replace(self, labels=labels), "total_cost", "rates")
 
-    def with_costs(self, costs: Floats) -> Objective:
-        """The same objective for other costs; the shards and their labels are shared."""
-        return self._sharing(replace(self, costs=costs), "shards", "shard_labels")
+    def with_costs(self, costs: RowVector) -> Objective:
+        """The same objective for other costs; the rows and their labels are shared."""
+        return self._sharing(replace(self, costs=costs), "natural_width")
 
     def with_strength(self, strength: float) -> Objective:
         """The same objective with another strength of Ω; all else is shared."""
-        return self._sharing(replace(self, strength=strength), "shards", "shard_labels", "shard_costs", "null")
+        shared = "total_cost", "label_totals", "natural_width", "longest_row", "rates"
+        return self._sharing(replace(self, strength=strength), *shared, always=("null",))
 
-    def _sharing(self, other: Objective, *names: str) -> Objective:
-        for name in names:
-            other.__dict__[name] = getattr(self, name)
+    def with_loss(self, loss: RowLoss) -> Objective:
+        """The same objective with another loss; the rows, labels and costs are shared."""
+        return self._sharing(replace(self, loss=loss), "total_cost", "label_totals", "longest_row", "rates")
+
+    def _sharing(self, other: Objective, *names: str, always: tuple[str, ...] = ()) -> Objective:
+        """The other objective, with what is known here; some things are found out now, for both."""
+        for name in always:
+            getattr(self, name)
+        for name in (*names, *always):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
         return other
 
-    def weighted(self, slopes: list[Floats]) -> Floats:
-        """Σ u_i x_i of one output, with Σ u_i for an intercept; one pass."""
-        if not self.has_intercept:
-            return np.asarray(*self.engine.sum(lambda s, u: (s.block.transposed(u),), self.shards, slopes))
-        return self.join(*self.engine.sum(lambda s, u: (s.block.transposed(u), float(u.sum())), self.shards, slopes))
+    def weighted(self, slopes: RowVector) -> Floats:
+        """Σ u_i x_i, with Σ u_i for an intercept; one pass."""
+        parts = self.rows.sum(products.gradient, slopes, intercept=self.has_intercept).value
+        return self.flat(*parts) if self.n_outputs > 1 else self.join(*parts)
 
-    def join(self, w: Floats, b: Floats | float) -> Floats:
+    def join(self, w: Floats, b: Floats | float = 0.0) -> Floats:
         """θ from (w, b)."""
         if not self.has_intercept:
             return w.ravel()
@@ -182,30 +199,37 @@ class Objective:
         """θ as a view of a matrix of K columns with the intercepts in the last row."""
         return (matrix if self.has_intercept else matrix[:-1]).ravel()
 
-    def curved_gram(self, curvatures: list[Floats]) -> Floats:
-        """The Hessian of one output whose scores have these curvatures, the lower triangle."""
-        d, m = self.data.n_features, self.data.n_features + self.has_intercept
+    def curved_gram(self, curvatures: RowVector, limit: float = 0.0, output: int | None = None) -> Floats:
+        """The Hessian of one output whose scores have these curvatures, the lower triangle.
+
+        Rows whose curvature does not exceed the limit are left out; `output` picks a column of the curvatures.
+        """
+        d, m = self.rows.n_features, self.rows.n_features + self.has_intercept
         hessian = np.zeros((m, m))
-        (hessian[:d, :d],) = self.engine.sum(lambda shard, h: (shard.block.gram(h),), self.shards, curvatures)
+        parts = self.rows.sum(
+            products.hessian, curvatures, intercept=self.has_intercept, limit=limit, output=output
+        ).value
+        hessian[:d, :d] = parts[0]
         if self.has_intercept:
-            parts = self.engine.sum(lambda s, h: (s.block.transposed(h), float(h.sum())), self.shards, curvatures)
-            hessian[d, :d], hessian[d, d] = parts
+            hessian[d, :d], hessian[d, d] = parts[1:]
         hessian[np.diag_indices(m - (self.intercept == "free"))] += self.strength * self.regularizer.l2
         return hessian
 
     def at_null(self) -> Point:
         """The point of the best intercepts alone; no pass."""
-        b = self.null.theta[-self.n_outputs :] if self.has_intercept else np.zeros(self.n_outputs)
-        shape = (self.n_outputs,) if self.n_outputs > 1 else ()
-        z = [np.full((s.stop - s.start, *shape), b if self.n_outputs > 1 else b[0]) for s in self.shards]
-        return Point(self, self.null.theta.copy(), z)
+        return self._at_constant(self.null.theta.copy())
 
     def at(self, theta: Floats | None = None) -> Point:
         """The point θ (None: zero, which costs no pass)."""
         if theta is None:
-            shape = (self.n_outputs,) if self.n_outputs > 1 else ()
-            return Point(self, np.zeros(self.size), [np.zeros((s.stop - s.start, *shape)) for s in self.shards])
+            return self._at_constant(np.zeros(self.size))
         theta = np.array(theta, dtype=np.float64)
         if theta.shape != (self.size,):
             raise ParameterError(f"a start must have {self.size} coordinates, not shape {theta.shape}")
         return Point(self, theta, self.scores(theta), is_exact=True)
+
+    def _at_constant(self, theta: Floats) -> Point:
+        """The point of a θ without weights."""
+        _, b = self.split(theta)
+        value = b if self.n_outputs > 1 else float(b)
+        return Point(self, theta, self.rows.map(columns.constant, value=value))

@@ -9,9 +9,11 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.engines import Shard
+from beeline.engines import Promise, RowVector
+from beeline.engines.base import Origin
+from beeline.engines.verbs import columns, products, values
 from beeline.exceptions import ParameterError
-from beeline.kernels import absolute_sum, add_scaled, dot
+from beeline.kernels import add_scaled, dot
 from beeline.losses import ScalarLoss, VectorLoss
 from beeline.objective.certificates import rounding_unit, tangent_bound
 from beeline.objective.intercepts import best_intercept, best_intercepts
@@ -32,29 +34,26 @@ class Point:
     `is_exact` says that the scores were computed from θ; elsewhere they were moved with it, and rounded at every move.
     """
 
-    def __init__(self, objective: Objective, theta: Floats, z: list[Floats], *, is_exact: bool = False) -> None:
+    def __init__(self, objective: Objective, theta: Floats, z: RowVector, *, is_exact: bool = False) -> None:
         self.objective, self.theta, self.z, self.is_exact = objective, theta, z, is_exact
 
     @cached_property
-    def _derivatives(self) -> list[tuple[float, Floats, Floats]]:
-        """Value, slopes and curvatures of the loss, shard by shard: a smooth loss gives them in one go."""
+    def _derivatives(self) -> tuple[RowVector, RowVector, Promise]:
+        """Slopes and curvatures of the loss, and its sum: a smooth loss gives them in one go."""
         o = self.objective
-        return o.engine.map(
-            lambda _, z, y, c: o.loss.derivatives(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs
-        )
+        beside = (self.z, o.labels, o.costs)
+        (slopes, curvatures), total = o.rows.call(values.derivatives, beside, {"loss": o.loss}, 2, "sum")
+        return slopes, curvatures, total
 
     @cached_property
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
-        o = self.objective
-        return sum(loss for loss, _, _ in self._derivatives) if o.loss.has_curvature else self._sum_of_losses()
+        total = self._derivatives[2].value[0] if self.objective.loss.has_curvature else self._sum_of_losses()
+        return float(total)
 
     def _sum_of_losses(self) -> float:
         o = self.objective
-        (loss,) = o.engine.sum(
-            lambda _, z, y, c: (o.loss.sum(z, y, c),), o.shards, self.z, o.shard_labels, o.shard_costs
-        )
-        return float(loss)
+        return float(o.rows.sum(values.loss_sum, self.z, o.labels, o.costs, loss=o.loss).value[0])
 
     def knowing_loss(self) -> Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
@@ -68,22 +67,34 @@ class Point:
         return o.strength * o.regularizer.value(self.theta[: o.n_regularized]) + self.loss
 
     @cached_property
-    def slopes(self) -> list[Floats]:
-        """c_i · dl/dz at every row, shard by shard."""
+    def slopes(self) -> RowVector:
+        """c_i · dl/dz at every row."""
         o = self.objective
         if o.loss.has_curvature:
-            return [slopes for _, slopes, _ in self._derivatives]
-        return o.engine.map(lambda _, z, y, c: o.loss.slopes(z, y, c), o.shards, self.z, o.shard_labels, o.shard_costs)
+            return self._derivatives[0]
+        return o.rows.map(values.slopes, self.z, o.labels, o.costs, loss=o.loss)
 
     @cached_property
     def slope_size(self) -> float:
         """Σ |c_i · dl/dz|."""
-        return sum(absolute_sum(u) for u in self.slopes)
+        return float(self.objective.rows.sum(columns.size, self.slopes).value[0])
+
+    @cached_property
+    def slope_total(self) -> Floats | float:
+        """Σ c_i · dl/dz, for each output: the slope of J along free intercepts."""
+        total: Floats | float = self.objective.rows.sum(columns.total, self.slopes).value[0]
+        return total
+
+    @property
+    def curvature_total(self) -> Floats | float:
+        """The sum of the curvatures, for each output."""
+        total: Floats | float = self.objective.rows.sum(columns.total, self.curvatures).value[0]
+        return total
 
     @cached_property
     def score_reach(self) -> float:
         """What no score exceeds, nor any of the sums that it is made of: max‖x_i‖·‖w‖ + |b|, of outputs the largest."""
-        o, d = self.objective, self.objective.data.n_features
+        o, d = self.objective, self.objective.rows.n_features
         if o.n_outputs == 1:
             w = self.theta[:d]
             length = math.sqrt(dot(w, w))
@@ -94,17 +105,14 @@ class Point:
         return (o.longest_row * largest if largest else 0.0) + float(np.abs(b).max(initial=0.0))
 
     @property
-    def curvatures(self) -> list[Floats]:
-        """c_i · d²l/dz² at every row, shard by shard; for several outputs what `VectorLoss.curvature` stands for."""
-        return [curvatures for _, _, curvatures in self._derivatives]
+    def curvatures(self) -> RowVector:
+        """c_i · d²l/dz² at every row; for several outputs what `VectorLoss.curvature` stands for."""
+        return self._derivatives[1]
 
     @cached_property
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
-        o = self.objective
-        if o.n_outputs > 1:
-            return o.flat(*o.engine.sum(lambda s, u: (s.transposed(u),), o.shards, self.slopes))
-        return o.weighted(self.slopes)
+        return self.objective.weighted(self.slopes)
 
     @property
     def pull(self) -> float:
@@ -113,7 +121,7 @@ class Point:
         While that is at most strength·l1, zero weights are optimal, the intercept being so.
         """
         o = self.objective
-        gradient, n = self.loss_gradient[: o.n_regularized], o.data.n_features * o.n_outputs
+        gradient, n = self.loss_gradient[: o.n_regularized], o.n_weights
         pulls = np.abs(gradient)
         if o.regularizer.nonnegative:
             pulls[:n] = np.maximum(-gradient[:n], 0.0)
@@ -145,11 +153,8 @@ class Point:
         """∂²J(θ) v; one pass."""
         o = self.objective
         w, b = o.split(v)
-        if isinstance(loss := o.loss, VectorLoss):
-            product = o.flat(*o.engine.sum(lambda s, h: (_curved(loss, s, h, w, b),), o.shards, self.curvatures))
-        else:
-            parts = o.engine.sum(lambda s, h: s.curved_product(h, w, float(b)), o.shards, self.curvatures)
-            product = o.join(*parts)
+        parts = o.rows.sum(products.hessian_product, self.curvatures, w=w, b=b, loss=o.loss).value
+        product = o.flat(*parts) if o.n_outputs > 1 else o.join(*parts)
         add_scaled(o.strength * o.regularizer.l2, v[: o.n_regularized], product[: o.n_regularized])
         return product
 
@@ -158,29 +163,23 @@ class Point:
 
         Rows whose curvature is below `least` times the largest are left out and cost nothing.
         """
-        curvatures = self.curvatures
-        if least:
-            limit = least * max(float(h.max(initial=0.0)) for h in curvatures)
-            curvatures = [np.where(h > limit, h, 0.0) for h in curvatures]
-        return self.objective.curved_gram(curvatures)
+        o = self.objective
+        limit = least * o.rows.max(columns.largest, self.curvatures).value[0] if least else 0.0
+        return o.curved_gram(self.curvatures, limit)
 
     @property
-    def diagonal_curvatures(self) -> list[Floats]:
-        """The diagonals of each row's Hessian of K scores, shard by shard."""
-        loss = self.objective.loss
-        assert isinstance(loss, VectorLoss)
-        return [loss.curvature_diagonals(h) for h in self.curvatures]
+    def diagonal_curvatures(self) -> RowVector:
+        """The diagonals of each row's Hessian of K scores."""
+        o = self.objective
+        assert isinstance(o.loss, VectorLoss)
+        return o.rows.map(values.curvature_diagonals, self.curvatures, loss=o.loss)
 
     def hessian_diagonal(self) -> Floats:
         """The diagonal of ∂²J(θ); one pass."""
         o = self.objective
-        if o.n_outputs > 1:
-            each = o.engine.sum(lambda s, h: (s.gram_diagonal(h),), o.shards, self.diagonal_curvatures)
-            diagonal = o.flat(*each)
-        else:
-            diagonal = o.join(
-                *o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, self.curvatures)
-            )
+        curvatures = self.diagonal_curvatures if o.n_outputs > 1 else self.curvatures
+        parts = o.rows.sum(products.hessian_diagonal, curvatures).value
+        diagonal = o.flat(*parts) if o.n_outputs > 1 else o.join(*parts)
         diagonal[: o.n_regularized] += o.strength * o.regularizer.l2
         return diagonal
 
@@ -191,7 +190,7 @@ class Point:
     def with_strength(self, strength: float) -> Point:
         """The same θ with another strength of Ω; whatever is known of the loss stays known."""
         point = Point(self.objective.with_strength(strength), self.theta, self.z)
-        for name in ("_derivatives", "loss", "slopes", "loss_gradient"):
+        for name in ("_derivatives", "loss", "slopes", "slope_size", "slope_total", "loss_gradient"):
             if name in self.__dict__:
                 point.__dict__[name] = self.__dict__[name]
         return point
@@ -200,7 +199,14 @@ class Point:
         """The same weights with the intercepts moved by b; no pass over the data."""
         theta = self.theta.copy()
         theta[-self.objective.n_outputs :] += b
-        return Point(self.objective, theta, [z + b for z in self.z])
+        return self._moved_to(theta, self.objective.rows.map(columns.shifted, self.z, b=b))
+
+    def _moved_to(self, theta: Floats, z: RowVector) -> Point:
+        """The point of another θ, whose scores were moved with it; lost ones are to be made from θ."""
+        o = self.objective
+        w, b = o.split(theta)
+        z.origin = Origin(products.scores, (), {"w": w, "b": b if o.has_intercept else None})
+        return Point(o, theta, z)
 
     def with_best_intercept(self, accuracy: float = 0.0) -> Point:
         """The same weights with the best free intercepts; no pass over the data.
@@ -230,7 +236,7 @@ class Point:
             return self
         if o.n_outputs > 1:
             return best_intercepts(self, _ROUGHLY if self.fall > _FAR * allowed else 0.0)
-        missing = abs(sum(float(u.sum()) for u in self.slopes))
+        missing = abs(float(self.slope_total))
         return self if 2 * missing * self.loss <= allowed * self.slope_size else self.with_best_intercept()
 
     def forget(self) -> None:
@@ -243,7 +249,8 @@ class Point:
 
     def towards(self, other: Point, accuracy: float) -> Point:
         """The best point between this one and a little beyond the other; no pass over the data."""
-        line = Line(self, other.theta - self.theta, [b - a for a, b in zip(self.z, other.z, strict=True)])
+        dz = self.objective.rows.map(columns.difference, other.z, self.z)
+        line = Line(self, other.theta - self.theta, dz)
         return line.move(line.least(0.0, 1.5, 1.0, accuracy))
 
     def line(self, direction: Floats) -> Line:
@@ -255,7 +262,7 @@ class Point:
         """J along the intercept of one output; no pass over the data."""
         along = np.zeros(self.objective.size)
         along[-1] = 1.0
-        return Line(self, along, [np.ones_like(z) for z in self.z])
+        return Line(self, along, self.objective.rows.map(columns.constant, value=1.0))
 
     @cached_property
     def bound(self) -> float:
@@ -266,20 +273,13 @@ class Point:
 class Line:
     """J along θ + t·direction, from scores alone."""
 
-    def __init__(self, point: Point, direction: Floats, dz: list[Floats]) -> None:
+    def __init__(self, point: Point, direction: Floats, dz: RowVector) -> None:
         self.point, self.direction, self.dz = point, direction, dz
 
     def at(self, t: float) -> tuple[float, float]:
         """J and its derivative by t; no pass over the data."""
         o, point = self.point.objective, self.point
-        loss, slope = o.engine.sum(
-            lambda _, z, dz, y, c: o.loss.along(z, dz, t, y, c),
-            o.shards,
-            point.z,
-            self.dz,
-            o.shard_labels,
-            o.shard_costs,
-        )
+        loss, slope = o.rows.sum(values.along, point.z, self.dz, o.labels, o.costs, loss=o.loss, t=t).value
         penalty, incline = self._penalty(t)
         return o.strength * penalty + float(loss), o.strength * incline + float(slope)
 
@@ -343,36 +343,24 @@ class Line:
         ends = [side[0] for side in (left, right) if side is not None]
         return best[1], ends[0], ends[-1]
 
-    def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, list[Floats], float]:
+    def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, RowVector, float]:
         """The point at t, and a plane below the loss of one score a row that suits the line between begin and end.
 
         The plane is given by its value where all scores are zero, less what rounding may have done to it, and its slope
-        along each of them, shard by shard; and the size of those slopes, of which their rounding is a part. No pass
-        over the data. The line and the point that it begins at are used up: their memory holds the results.
+        along each of them; and the size of those slopes, of which their rounding is a part. No pass over the data. The
+        line and the point that it begins at are given up: their memory holds the results.
         """
         o, point = self.point.objective, self.point
-        loss = o.loss
-        assert isinstance(loss, ScalarLoss)
-        value, offset, terms, size = o.engine.sum(
-            lambda _, z, dz, y, c: loss.stretch(z, dz, (begin, t, end), y, c),
-            o.shards,
-            point.z,
-            self.dz,
-            o.shard_labels,
-            o.shard_rates,
-        )
-        moved = Point(o, point.theta + t * self.direction, point.z)
+        assert isinstance(o.loss, ScalarLoss)
+        beside, small = (point.z, self.dz, o.labels, o.rates), {"loss": o.loss, "times": (begin, t, end)}
+        (z, slopes), sums = o.rows.call(values.stretched, beside, small, 2, "sum", reuse=(point.z, self.dz))
+        value, offset, terms, size = sums.value
+        moved = point._moved_to(point.theta + t * self.direction, z)
         moved.__dict__["loss"] = float(value)
-        return moved, float(offset) - rounding_unit(o) * float(terms), self.dz, float(size)
+        return moved, float(offset) - rounding_unit(o) * float(terms), slopes, float(size)
 
     def move(self, t: float) -> Point:
         """The point at t; no pass over the data."""
-        z = [z + t * dz for z, dz in zip(self.point.z, self.dz, strict=True)]
-        return Point(self.point.objective, self.point.theta + t * self.direction, z)
-
-
-def _curved(loss: VectorLoss, shard: Shard, h: Floats, w: Floats, b: Floats) -> Floats:
-    """Xᵀ of every row's Hessian times its scores by (w, b), with the sums of the columns below."""
-    if loss.has_softmax_curvature:
-        return shard.curved_products(h, w, b)
-    return shard.transposed(loss.curved(h, shard.block.scores(w) + b))
+        point = self.point
+        z = point.objective.rows.map(columns.moved, point.z, self.dz, t=t)
+        return point._moved_to(point.theta + t * self.direction, z)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from beeline._types import Floats
-from beeline.engines import Shard
+from beeline.engines.verbs import columns, products
 from beeline.objective.objective import Objective
 from beeline.objective.points import Point
 
@@ -20,14 +20,9 @@ _CONSTANT = 1e-12  # of a feature's mean square, below which its spread is round
 def feature_spreads(objective: Objective) -> Floats:
     """√Σ_i (x_ij − x̄_j)² of every feature, without the mean where there is no free intercept; two passes."""
     o = objective
-    squares, sums = o.engine.sum(_moments, o.shards)
-    centred = squares - np.square(sums) / max(1, o.data.n_rows) if o.intercept == "free" else squares
+    squares, sums = o.rows.sum(products.feature_moments).value
+    centred = squares - np.square(sums) / max(1, o.rows.n_rows) if o.intercept == "free" else squares
     return np.sqrt(np.where(centred > _CONSTANT * squares, centred, 0.0))
-
-
-def _moments(shard: Shard) -> tuple[Floats, Floats]:
-    ones = np.ones(shard.block.n_rows)
-    return shard.block.gram_diagonal(ones), shard.block.transposed(ones)
 
 
 def untold(point: Point, spreads: Floats) -> float:
@@ -37,9 +32,9 @@ def untold(point: Point, spreads: Floats) -> float:
     what the rows say, and a larger C would tell more. A gradient alone is that of the largest features.
     """
     o = point.objective
-    pulls = -point.loss_gradient[: o.data.n_features * o.n_outputs].reshape(-1, o.n_outputs)
+    pulls = -point.loss_gradient[: o.rows.n_features * o.n_outputs].reshape(-1, o.n_outputs)
     pulls = np.maximum(pulls, 0.0) if o.regularizer.nonnegative else pulls
-    sizes = np.sqrt(sum(np.square(u).reshape(len(u), -1).sum(axis=0) for u in point.slopes))
+    sizes = np.sqrt(o.rows.sum(columns.squares, point.slopes).value[0])
     products = spreads[:, None] * sizes
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         correlations = np.where(products > 0, np.abs(pulls) / products, 0.0)
@@ -49,4 +44,4 @@ def untold(point: Point, spreads: Floats) -> float:
 def by_chance(objective: Objective) -> float:
     """What of that may be luck: of many features, one always explains a little of so many rows."""
     o = objective
-    return _SHARE + _LUCK * math.log(o.data.n_features * o.n_outputs + 1) / max(1, o.data.n_rows)
+    return _SHARE + _LUCK * math.log(o.rows.n_features * o.n_outputs + 1) / max(1, o.rows.n_rows)

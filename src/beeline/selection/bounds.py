@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
+from beeline.engines.verbs import values
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
 from beeline.solvers.bundle.planes import balances
@@ -46,7 +46,7 @@ def _null_point(objective: Objective) -> Point:
     """The model without weights; kinks, where a loss has many slopes, are rounded off."""
     loss = objective.loss
     if not loss.has_curvature and loss.has_rounded:
-        objective = replace(objective, loss=loss.rounded(_WIDTH * loss.natural_width(objective.labels)))
+        objective = objective.with_loss(loss.rounded(_WIDTH * objective.natural_width))
     return objective.at_null()
 
 
@@ -60,7 +60,7 @@ def lowest_C(objective: Objective) -> float:  # noqa: N802
     1 may be far from all labels. The costs of `objective` have C = 1.
     """
     largest = objective.longest_row**2
-    reach = objective.loss.natural_width(objective.labels)
+    reach = objective.natural_width
     if objective.loss.name in _STEEPEST:
         pull = _STEEPEST[objective.loss.name] * objective.total_cost
     elif objective.loss.link == "exp" and objective.intercept == "free":
@@ -73,11 +73,9 @@ def lowest_C(objective: Objective) -> float:  # noqa: N802
 
 def _pull(objective: Objective, score: float) -> float:
     """Σ c_i|l'_i| where every score is the same."""
-    pull = 0.0
-    for y, c in zip(objective.shard_labels, objective.shard_costs, strict=True):
-        z = np.full((len(y), objective.n_outputs), score)
-        pull += float(np.abs(objective.loss.slopes(z[:, 0].copy() if objective.n_outputs == 1 else z, y, c)).sum())
-    return pull
+    o = objective
+    value = score if o.n_outputs == 1 else np.full(o.n_outputs, score)
+    return float(o.rows.sum(values.slope_size_at, o.labels, o.costs, loss=o.loss, value=value).value[0])
 
 
 def null_C(objective: Objective) -> float:  # noqa: N802

@@ -15,8 +15,8 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.data.core.dataset import Dataset
 from beeline.data.core.memory import available_memory
+from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
@@ -90,6 +90,7 @@ class Runner(ABC):
 
     def __init__(self, problems: list[list[Objective]], folds: Sequence[Fold], strength: float) -> None:
         self.problems, self.folds, self.strength = problems, folds, strength
+        self.tests = [o[0].rows.scatter(fold.test) for o, fold in zip(problems, folds, strict=True)]
         self.passes, self.unsolved = 0.0, 0
         self.deadline: float | None = None
         self.late = False
@@ -149,9 +150,9 @@ class Runner(ABC):
 
     def held_out_scores(self, k: int) -> Floats:
         """The scores of the rows that fold k holds out, of shape (rows, outputs)."""
-        rows = self.folds[k].test_rows
         points = self.points[self.of_fold(k)]
-        z = np.column_stack([(p.z[0] if len(p.z) == 1 else np.concatenate(p.z))[rows] for p in points])
+        found = [p.objective.rows.concat(columns.picked, p.z, self.tests[k]) for p in points]
+        z = np.column_stack([promise.value[0] for promise in found])
         return z[:, 1:] - z[:, :1] if counts_by_difference(self.flat[0]) else z
 
     def mean_outputs(self) -> tuple[Floats, Floats]:
@@ -169,7 +170,7 @@ class _InLockstep(Runner):
 
     def __init__(self, task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None) -> None:
         whole = task.objectives()
-        problems = [[o.with_costs(np.where(fold.train, o.costs, 0.0)) for o in whole] for fold in folds]
+        problems = [_held_in(whole, fold) for fold in folds]
         super().__init__(problems, folds, task.strength)
         self.kinds = [kind for _ in folds for kind in range(len(whole))]
         self.affine = rescaling.affine(folds, len(whole)) if rescaling else None
@@ -247,17 +248,16 @@ class _SideBySide(Runner):
 
     @staticmethod
     def _of(task: Task, fold: Fold, rescaling: Rescaling | None) -> list[Objective]:
-        data: Dataset = rescaling.dataset(fold) if rescaling else task.data
-        return [o.with_costs(np.where(fold.train, o.costs, 0.0)) for o in replace(task, data=data).objectives()]
+        return _held_in((task.over(rescaling.dataset(fold)) if rescaling else task).objectives(), fold)
 
     def _solvers(self, stopping: Stopping) -> list[Solver]:
         """One for all problems over the same rows, of which it may keep a copy."""
         made: dict[int, Solver] = {}
         for o in self.flat:
-            if id(o.data) not in made:
+            if id(o.rows) not in made:
                 settings = {"tol": stopping.gap, "max_passes": stopping.max_passes, "seed": stopping.seed}
-                made[id(o.data)] = choose_solver(o, stopping.solver, **settings)  # type: ignore[arg-type]
-        return [made[id(o.data)] for o in self.flat]
+                made[id(o.rows)] = choose_solver(o, stopping.solver, **settings)  # type: ignore[arg-type]
+        return [made[id(o.rows)] for o in self.flat]
 
     def reset(self) -> None:
         self._points = [o.at_null() for o in self.flat]
@@ -341,9 +341,15 @@ def _smallest_class(objective: Objective) -> float:
     """min(l₊, l₋)/l, by the costs, or the same for several classes; 1 where labels are no classes."""
     if not objective.loss.classifies:
         return 1.0
-    numbers = objective.labels if objective.n_outputs > 1 else objective.labels > 0
-    sizes = np.bincount(numbers.astype(np.int64), objective.costs, minlength=2)
+    sizes = objective.label_totals
     return float(sizes[sizes > 0].min() / sizes.sum()) if sizes.any() else 1.0
+
+
+def _held_in(objectives: Sequence[Objective], fold: Fold) -> list[Objective]:
+    """The objectives over the rows that a fold trains on; the others cost nothing."""
+    rows = objectives[0].rows
+    train = rows.scatter(fold.train)
+    return [o.with_costs(rows.map(columns.held_in, o.costs, train)) for o in objectives]
 
 
 def _change(before: Point, after: Point) -> float:

@@ -11,9 +11,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from beeline._types import Floats
+from beeline.engines.verbs import products
 from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import Solver, Step
@@ -155,16 +154,16 @@ def _for_pieces(objective: Objective, works: _Working) -> Solver:
 
 def _suits_interior_point(objective: Objective) -> bool:
     """Whether the interior-point method's many passes are cheap."""
-    n = objective.data.n_rows
+    n = objective.rows.n_rows
     return n <= _FEW_ROWS and min(objective.size, n) <= _FEW_FEATURES
 
 
 def _stiffness(objective: Objective) -> float:
     """Σ c_i‖x_i‖²/(λd), from the first rows: a usual eigenvalue of the losses' Hessian against that of Ω."""
-    n, d = objective.data.n_rows, objective.data.n_features
-    block = objective.data.rows(0, min(_SAMPLE, n))
+    n, d = objective.rows.n_rows, objective.rows.n_features
+    total, count = objective.rows.sum(products.mean_squared_norm, objective.costs, most=_SAMPLE).value
     modulus = objective.strength * objective.regularizer.l2
-    pull = float(np.mean(block.squared_norms() * objective.costs[: block.n_rows])) / modulus if n else 0.0
+    pull = total / count / modulus if count else 0.0
     return pull * n / max(1, d)
 
 
@@ -173,7 +172,7 @@ def _passes_to_relay(objective: Objective) -> float:
 
     In nanoseconds: a pass with its looks, and a Newton step whose Hessian is made of a third of the rows.
     """
-    n, d, nnz = objective.data.n_rows, objective.size, objective.data.nnz
+    n, d, nnz = objective.rows.n_rows, objective.size, objective.rows.nnz
     a_pass = 2.5 * nnz + 30 * n + 1
     a_step = (5 + nnz / max(1, n) / 6) * nnz + 30 * n + d**3 / 3
     return _ROUNDED_STEPS * a_step / a_pass

@@ -18,13 +18,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from beeline._lazy import cached_property
 from beeline._types import Floats
+from beeline.engines.verbs import values
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, VectorLoss
-from beeline.losses.checking import fault_after_training
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
 
@@ -471,18 +469,12 @@ class _Run:
         if type(o.loss) in LOSSES.values():
             return None
         _, start = o.split(self.null.theta)
-        faults = o.engine.map(
-            lambda _, z, y, c: fault_after_training(o.loss, y[c > 0], np.broadcast_to(start, z.shape)[c > 0], z[c > 0]),
-            o.shards,
-            point.z,
-            o.shard_labels,
-            o.shard_costs,
-        )
-        if (fault := next(filter(None, faults), None)) is None:
+        (faults,) = o.rows.sum(values.faults, point.z, o.labels, o.costs, loss=o.loss, start=start).value
+        if not faults:
             return None
         self.bound = -math.inf
         self.trace = [entry._replace(gap=math.inf) for entry in self.trace]
-        return f"{o.loss!r} {fault}"
+        return f"{o.loss!r} {faults[0]}"
 
     def _verdict(self, step: Step, stop: bool | None, seconds: float) -> Status | None:
         if self.gap <= self.solver.tol:

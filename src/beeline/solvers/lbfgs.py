@@ -71,7 +71,7 @@ class LBFGS(Solver):
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
         if start is not None and objective.regularizer.nonnegative:
-            signed = objective.data.n_features * objective.n_outputs
+            signed = objective.n_weights
             start = np.append(np.maximum(start[:signed], 0), start[signed:])
         point, passes = settled(objective.at(start), 0.0), float(start is not None)
         pairs, bound, still = _Pairs(self.memory), -math.inf, 0
@@ -183,7 +183,7 @@ def pseudo_gradient(point: Point) -> Floats:
 def _signed(point: Point) -> int:
     """How many weights, counted from the first, may not be negative."""
     o = point.objective
-    return o.data.n_features * o.n_outputs if o.regularizer.nonnegative else 0
+    return o.n_weights if o.regularizer.nonnegative else 0
 
 
 def _within_orthant(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from beeline._thread_pool import DaemonThreadPool
 from beeline._types import Floats
+from beeline.engines.verbs import columns
 from beeline.exceptions import BeelineError
 from beeline.kernels import num_threads
 from beeline.objective import Objective
@@ -72,7 +73,7 @@ class _Side:
     ) -> list[Result]:
         """The results, in the order of the objectives."""
         problems = zip(solvers, objectives, starts, strict=True)
-        if sum(o.data.nnz for o in objectives) <= _FEW_ENTRIES:
+        if sum(o.rows.nnz for o in objectives) <= _FEW_ENTRIES:
             self.n_threads = 1
             results = [self._run_here(*three) for three in problems]
         else:
@@ -153,6 +154,8 @@ def _without_model(objective: Objective, solver: Solver, error: Exception) -> Re
         bound = 0.0 if never_negative(objective) else -math.inf
     except Exception:  # the loss fails at zero weights too; the mean label is at least no wild guess
         if objective.has_intercept:
-            weights = objective.costs if objective.costs.any() else None
-            theta[-objective.n_outputs :] = np.average(objective.labels, axis=0, weights=weights)
+            weighted, total, plain, n = objective.rows.sum(
+                columns.weighted_mean, objective.labels, objective.costs
+            ).value
+            theta[-objective.n_outputs :] = weighted / total if total else plain / max(1, n)
     return Result(theta, value, bound, Status.FAILED, 0, 0.0, 0.0, solver.name, null=value, error=what)

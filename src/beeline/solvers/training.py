@@ -15,8 +15,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.data.core.dataset import Dataset
+from beeline.engines import Engine, Rows, RowVector, Threads
+from beeline.engines.verbs import columns
 from beeline.exceptions import LabelError, ParameterError
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness
@@ -43,6 +46,7 @@ _MULTICLASS = get_args(Multiclass)
 
 # A model that has won less of J than the first, while one feature explains more of the slopes than the second.
 _LITTLE, _MUCH = 0.02, 0.1
+_LABELS = 1 << 16  # among which a loss of one's own is looked at
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -75,6 +79,10 @@ class Task:
         problem, by the logistic loss or the hinge. `auto`: `softmax` for the logistic loss and L2 where there are more
         than two classes, `ovr` otherwise, also where no weight may be negative: of a softmax only differences of
         weights matter, which that would leave free. A loss of several scores always has one problem.
+    engine
+        Who opens the data.
+    opened
+        The rows, where they have been opened before; None: they are, when they are needed.
     """
 
     data: Dataset
@@ -88,6 +96,8 @@ class Task:
     class_weight: Floats | None = None
     intercept: Intercept = "free"
     multiclass: Multiclass = "auto"
+    engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
+    opened: Rows | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.C < math.inf:
@@ -169,24 +179,35 @@ class Task:
             raise ParameterError(f"{self.loss!r} is not a loss of one score a row")
         return loss
 
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows, as the engine has opened them."""
+        return self.opened if self.opened is not None else self.engine.open(self.data)
+
     def objectives(self) -> list[Objective]:
         """One objective of all outputs, or one for each."""
-        common = (self.regularizer, self.strength, self.intercept)
+        costs, common = self.rows.scatter(self.costs), (self.regularizer, self.strength, self.intercept)
         if (joint := self.joint_loss) is not None:
             labels = np.ascontiguousarray(self.labels, dtype=np.float64)
             n_outputs = labels.shape[1] if self.n_classes is None else self.n_classes
-            return [Objective(self.data, labels, self.costs, joint, *common, n_outputs=n_outputs)]
-        columns = self._columns()
-        first = Objective(self.data, columns[0], self.costs, self.loss_of_each, *common)
-        return [first, *(first.with_labels(column) for column in columns[1:])]
+            return [Objective(self.rows, self.rows.scatter(labels), costs, joint, *common, n_outputs=n_outputs)]
+        first, *others = self._columns()
+        objective = Objective(self.rows, first, costs, self.loss_of_each, *common)
+        return [objective, *(objective.with_labels(column) for column in others)]
 
-    def _columns(self) -> list[Floats]:
+    def _columns(self) -> list[RowVector]:
         """The labels of each problem of one score."""
         if self.n_classes is None:
             matrix = np.asarray(self.labels, dtype=np.float64)
-            return [np.ascontiguousarray(column) for column in (matrix.T if matrix.ndim > 1 else [matrix])]
+            each = matrix.T if matrix.ndim > 1 else [matrix]
+            return [self.rows.scatter(np.ascontiguousarray(column)) for column in each]
+        numbers = self.rows.scatter(self.labels)
         positive = [1] if self.n_classes <= 2 else range(self.n_classes)
-        return [np.where(self.labels == k, 1.0, -1.0) for k in positive]
+        return [self.rows.map(columns.one_against_rest, numbers, k=k) for k in positive]
+
+    def over(self, data: Dataset) -> Task:
+        """The same task over other rows, in the same order."""
+        return replace(self, data=data, opened=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,8 +305,10 @@ def check_own_loss(objective: Objective) -> None:
                 f"{loss!r} has a value_and_grad of its own, which the rest of {kind.__name__} does not fit; derive it "
                 f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}"
             )
-    check_loss(loss, objective.labels, objective.n_outputs)
-    settle_smoothness(loss, objective.labels, objective.n_outputs)
+    most = -(-_LABELS // objective.rows.n_shards)
+    (labels,) = objective.rows.concat(columns.sample, objective.labels, most=most).value
+    check_loss(loss, labels, objective.n_outputs)
+    settle_smoothness(loss, labels, objective.n_outputs)
 
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
@@ -314,7 +337,7 @@ def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats |
         start = replace(start, weights=np.maximum(start.weights, 0.0))
     halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
     outputs = first.n_outputs if first.n_outputs > 1 and halves is None else len(objectives)
-    if start.weights.shape != (shape := (first.data.n_features, outputs)):
+    if start.weights.shape != (shape := (first.rows.n_features, outputs)):
         raise ParameterError(f"a start must have weights of shape {shape}, not {start.weights.shape}")
     if first.n_outputs == 1:
         return [o.join(start.weights[:, k], start.intercepts[k]) for k, o in enumerate(objectives)]

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from beeline._types import Floats
+from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
@@ -155,7 +156,7 @@ class Bundle(Solver):
         bounds = _NONNEGATIVE if self.bounds is None and omega.nonnegative else self.bounds
         if bounds is None:
             return Penalty(strength * omega.l1, strength * omega.l2)
-        n = objective.data.n_features * objective.n_outputs
+        n = objective.n_weights
         rest = objective.n_regularized - n  # regularized intercepts, which have no bounds
         try:
             low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64).ravel(), n) for side in bounds)
@@ -262,7 +263,8 @@ def _leaning(line: Line, accuracy: float) -> Line:
     end = line.move(1.0)
     shift = settled(end, accuracy).theta - end.theta
     k = line.point.objective.n_outputs
-    return Line(line.point, line.direction + shift, [dz + (shift[-1] if k == 1 else shift[-k:]) for dz in line.dz])
+    dz = line.point.objective.rows.map(columns.shifted, line.dz, b=shift[-1] if k == 1 else shift[-k:])
+    return Line(line.point, line.direction + shift, dz)
 
 
 class _Progress:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from beeline._types import Floats
-from beeline.losses import Absolute, Bends, ScalarLoss
+from beeline.engines.verbs import values
+from beeline.losses import Absolute, ScalarLoss
 from beeline.objective import Line, Objective
 
 __all__ = ["Valley", "has_kinks", "least", "valley"]
@@ -80,7 +82,7 @@ def valley(line: Line, low: float, high: float, first: float) -> Valley:
 
 @dataclass(frozen=True)
 class _Window:
-    """A stretch of a line, in buckets.
+    """A piece of a line, in buckets.
 
     Attributes
     ----------
@@ -88,14 +90,14 @@ class _Window:
         Where it begins and ends.
     slopes
         Of J, at the edges of the buckets.
-    bends
-        Where the rows, and for L1 the weights, pass their kinks.
+    kinks_in
+        Gives, for a bucket, when J bends there, and by how much its derivative jumps.
     """
 
     low: float
     high: float
     slopes: Floats
-    bends: list[Bends]
+    kinks_in: Callable[[int], list[tuple[Floats, Floats]]]
 
     @property
     def holds_minimum(self) -> bool:
@@ -107,8 +109,8 @@ class _Window:
         return self.low + (self.high - self.low) * k / _BUCKETS
 
     def kinks(self, bucket: int) -> tuple[Floats, Floats]:
-        """When J bends in a bucket, and by how much its derivative jumps there."""
-        times, jumps = (np.concatenate(parts) for parts in zip(*(b.of(bucket) for b in self.bends), strict=True))
+        """When J bends in a bucket, and by how much its derivative jumps there, in order."""
+        times, jumps = (np.concatenate(parts) for parts in zip(*self.kinks_in(bucket), strict=True))
         order = np.argsort(times, kind="stable")
         return times[order], jumps[order]
 
@@ -137,28 +139,31 @@ def _window(line: Line, low: float, high: float, first: float) -> _Window:
 
 
 def _at(t: float) -> _Window:
-    return _Window(t, t, np.zeros(1), [])
+    return _Window(t, t, np.zeros(1), lambda _: [])
 
 
 def _sorted_out(line: Line, low: float, high: float) -> _Window:
-    """The kinks of a stretch in buckets, and the slopes of J between these; |w| is a loss with its kink at zero."""
-    o, point = line.point.objective, line.point
-    loss = o.loss
+    """The kinks of a piece in buckets, and the slopes of J between these; |w| is a loss with its kink at zero."""
+    o, loss = line.point.objective, line.point.objective.loss
     assert isinstance(loss, ScalarLoss)
-    parts = o.engine.map(
-        lambda _, z, dz, y, c: loss.bends(z, dz, y, c, (low, high), _BUCKETS),
-        o.shards,
-        point.z,
-        line.dz,
-        o.shard_labels,
-        o.shard_rates,
-    )
+    beside = (line.point.z, line.dz, o.labels, o.rates)
+    small = {"loss": loss, "between": (low, high), "buckets": _BUCKETS}
+    (marks,), sums = o.rows.call(values.kink_histogram, beside, small, 1, "sum")
+    slope, jumps = sums.value
+
+    def of_rows(bucket: int) -> tuple[Floats, Floats]:
+        times, by = o.rows.concat(values.kinks_in_bucket, marks, *beside, loss=loss, bucket=bucket).value
+        return times, by
+
+    sources: list[Callable[[int], tuple[Floats, Floats]]] = [of_rows]
     if o.regularizer.l1:
         n = o.n_regularized
-        costs = np.full(1, o.strength * o.regularizer.l1)
-        parts.append(Absolute().bends(point.theta[:n], line.direction[:n], np.zeros(n), costs, (low, high), _BUCKETS))
+        told = line.point.theta[:n], line.direction[:n], np.zeros(n), np.full(1, o.strength * o.regularizer.l1)
+        more, further, marked = Absolute().kink_histogram(*told, (low, high), _BUCKETS)
+        slope, jumps = slope + more, jumps + further
+        sources.append(lambda bucket: Absolute().kinks_in_bucket(marked, *told, bucket))
     incline, curvature = line.parabola
-    slope = sum((part[0] for part in parts), incline + curvature * high)
-    bends = sum((part[1] for part in parts), np.full(_BUCKETS, curvature * (high - low) / _BUCKETS))
-    falls = np.cumsum(bends[::-1])[::-1]  # of the slope, from the end to each edge
-    return _Window(low, high, np.append(slope - falls, slope), [b for part in parts for b in part[2]])
+    slope = slope + (incline + curvature * high)
+    jumps = jumps + curvature * (high - low) / _BUCKETS
+    falls = np.cumsum(jumps[::-1])[::-1]  # of the slope, from the end to each edge
+    return _Window(low, high, np.append(slope - falls, slope), lambda bucket: [of(bucket) for of in sources])

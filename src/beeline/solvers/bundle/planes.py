@@ -10,12 +10,14 @@ with kinks, the right mean of the tangents on both sides of the best intercept i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
+from beeline.engines import RowVector
+from beeline.engines.verbs import columns, values
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
@@ -108,14 +110,12 @@ def _rounded_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
     a kink, and what rounding could do to all of them is far more.
     """
     o = point.objective
-    width = o.loss.natural_width(o.labels)
+    width = o.natural_width
     for _ in range(_NARROWEST):
-        point = point.under(replace(o, loss=o.loss.rounded(width))).with_best_intercept()
-        (cost,) = o.engine.sum(
-            lambda _, u, y, c: (o.loss.dual_cost(u, y, c, -1.0),), o.shards, point.slopes, o.shard_labels, o.shard_costs
-        )
-        exact = point.under(o)
-        touching = sum(dot(u.ravel(), z.ravel()) for u, z in zip(point.slopes, point.z, strict=True))
+        point = point.under(o.with_loss(o.loss.rounded(width))).with_best_intercept()
+        told = o.rows.sum(values.conjugate, point.slopes, o.labels, o.costs, loss=o.loss, scale=-1.0)
+        met = o.rows.sum(columns.product, point.slopes, point.z)
+        exact, (cost,), (touching,) = point.under(o), told.value, met.value
         if exact.loss + float(cost) - touching <= accuracy * exact.value:
             break
         width *= 0.25
@@ -131,7 +131,7 @@ def _rounded_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     return Plane.of(point, product, -cost - allowance.given_up * allowance.turnover, allowance), point
 
 
-def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]]:
+def _balanced(point: Point, accuracy: float) -> tuple[Point, float, RowVector]:
     """(the best intercept, the value there of a plane without a slope along it, the slopes at every row it is made of).
 
     The tangents on both sides of the minimum are mixed so that their slopes along the intercept cancel.
@@ -147,7 +147,7 @@ def _balanced(point: Point, accuracy: float) -> tuple[Point, float, list[Floats]
     # Both tangents halfway between the two; their mean is the same everywhere.
     value = part * (left.loss + down * 0.5 * width) + (1 - part) * (right.loss - up * 0.5 * width)
     value -= rounding_unit(o) * (part * (left.loss - down * width) + (1 - part) * (right.loss + up * width))
-    slopes = [part * u + (1 - part) * v for u, v in zip(left.slopes, right.slopes, strict=True)]
+    slopes = o.rows.map(columns.mixed, left.slopes, right.slopes, part=part)
     return best, value, slopes
 
 
@@ -171,7 +171,7 @@ def _lowest(point: Point) -> Valley:
 
 def _slope(point: Point) -> float:
     """∂R along the intercept."""
-    return sum(float(u.sum()) for u in point.slopes)
+    return float(point.slope_total)
 
 
 class Planes:

@@ -63,13 +63,13 @@ class ClassDualCD(SeededSolver):
             return f"is for multi-class hinges, not {objective.loss!r}"
         if objective.n_outputs > _MOST_CLASSES:
             return f"can take {_MOST_CLASSES:,} classes, not {objective.n_outputs:,}"
-        return needs_l2(objective) or needs_memory(objective.data)
+        return needs_l2(objective) or needs_memory(objective.rows)
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows; in float64 from where float32 gets no further."""
         passes = 0.0
         for rough in (True, False) if self.tol >= _ROUGH_TOL else (False,):
-            rows = ShuffledRows.of(objective.data, self.seed, rough=rough)
+            rows = ShuffledRows.of(objective.rows, self.seed, rough=rough)
             descent = _Descent(rows, objective, self, rough)
             if start is not None:
                 descent.warm(start)
@@ -104,16 +104,16 @@ class _Descent:
         block, k = rows.block, o.n_outputs
         self.exact = RowArrays(block.values, block.indptr, block.indices, block.n_features)
         sweeps = RoughClassSweeps if rough else ClassSweeps
-        numbers = o.labels.astype(np.int64)
-        self.sweeps = sweeps(rows.arrays, rows.order, rows.copied, numbers, o.costs, k, solver.seed)
+        numbers, costs = o.rows.gather(o.labels).astype(np.int64), o.rows.gather(o.costs)
+        self.sweeps = sweeps(rows.arrays, rows.order, rows.copied, numbers, costs, k, solver.seed)
         _tell_loss(self.sweeps, o)
         self._measure()
-        self.averages = o.data.n_features <= o.data.n_rows
-        shape = (o.data.n_features, k) if self.averages else (0, k)
+        self.averages = o.rows.n_features <= o.rows.n_rows
+        shape = (o.rows.n_features, k) if self.averages else (0, k)
         self.average, self.totals, self.intercepts, self.n_averaged = np.zeros(shape), np.zeros(k), np.zeros(k), 0
         self.product: Floats | None = None
         self.allowance = 1e-4 if rough else 1e-9  # far above the relative rounding of the weights
-        self.work = max(1, o.data.nnz) * k
+        self.work = max(1, o.rows.nnz) * k
         self.total = o.total_cost if self.free else np.inf
         self.gained, self.ratio = 0.0, 0.5  # the dual's growth so far; the true gap against the one that sweeps see
 
@@ -134,7 +134,7 @@ class _Descent:
         o = self.objective
         self.best = o.at(start)
         self.passes += 2
-        self.sweeps.start(self.best.z[0], 0.1)
+        self.sweeps.start(o.rows.gather(self.best.z), 0.1)
         self.sweeps.reduce(self._balance())
         gain, square = self._product()
         best = min(1.0, self.modulus * gain / square) if square > 0 else 1.0
@@ -196,7 +196,7 @@ class _Descent:
         latest = latest or not self.averages
         w, b = self.average, self.intercepts
         if latest:
-            w, b = np.zeros((o.data.n_features, k)), np.empty(k)
+            w, b = np.zeros((o.rows.n_features, k)), np.empty(k)
             self.sweeps.average_weights(1.0, w)
             self.sweeps.copy_intercepts(b)
         if self.free:
@@ -204,7 +204,7 @@ class _Descent:
         theta = np.append(w, b) if o.has_intercept else w.flatten()
         present = Point(o, theta, o.scores(theta))
         self.passes += 1
-        self.sweeps.revise(present.z[0])
+        self.sweeps.revise(o.rows.gather(present.z))
         self.n_averaged = 0
         point = self.best.towards(present, 0.05 * self.tol) if self.best is not None and self.averages else present
         if self.best is None or point.value <= self.best.value:
@@ -238,7 +238,7 @@ class _Descent:
         which the allowance is ample.
         """
         square = dot(point.theta, point.theta)
-        return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(point.z[0])
+        return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(self.objective.rows.gather(point.z))
 
     def _dual(self) -> float:
         """The dual value at the present p, made to meet Σ_i a_ik = 0 where intercepts are free; a pass.
@@ -265,7 +265,7 @@ class _Descent:
         """Σ p_ik Δ(y_i, k), and ‖Xᵀa‖² with the regularized intercepts' part."""
         o = self.objective
         if self.product is None:
-            self.product = np.empty((o.data.n_features, o.n_outputs))
+            self.product = np.empty((o.rows.n_features, o.n_outputs))
         totals = np.empty(o.n_outputs)
         factors = np.zeros((0, 0)) if factors is None else factors
         gain = self.sweeps.product(self.exact, factors, self.product, totals)

@@ -9,7 +9,7 @@ import numpy as np
 
 from beeline._forks import ForkSafeLock
 from beeline._types import Floats
-from beeline.data.core.dataset import Dataset
+from beeline.engines import Rows
 from beeline.kernels import DualSweeps, balance, blend, dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective, Point, conjugate_bound
@@ -58,30 +58,29 @@ class DualCD(SeededSolver):
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
         super().__init__(tol, max_passes, seed)
         self._lock = ForkSafeLock()
-        self._shuffled: tuple[Dataset, ShuffledRows] | None = None
+        self._shuffled: tuple[Rows, ShuffledRows] | None = None
 
     def refusal(self, objective: Objective) -> str | None:
         """Needs a loss whose dual it knows, L2, and the rows in memory."""
         if objective.loss.compiled not in _LOSSES:
             return f"does not know the dual of {objective.loss!r}"
-        return needs_l2(objective) or needs_memory(objective.data)
+        return needs_l2(objective) or needs_memory(objective.rows)
 
-    def rows(self, data: Dataset) -> ShuffledRows:
-        """The shuffled rows; those of the last data set are kept, so that classes share them.
+    def shuffled(self, rows: Rows) -> ShuffledRows:
+        """The rows, shuffled; those of the last data set are kept, so that classes share them.
 
         Sweeps may go over rounded values where the tolerance is far above the rounding: looks are exact.
         """
         with self._lock:
-            if self._shuffled is None or self._shuffled[0] is not data:
-                rows = ShuffledRows.of(data, self.seed, rough=self.tol >= _ROUGH_TOL)
-                self._shuffled = data, rows
+            if self._shuffled is None or self._shuffled[0] is not rows:
+                self._shuffled = rows, ShuffledRows.of(rows, self.seed, rough=self.tol >= _ROUGH_TOL)
             return self._shuffled[1]
 
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """All sweeps and looks, by a kernel."""
-        if self.tol < _ROUGH_TOL or objective.data.nnz + 10 * objective.data.n_rows > _LITTLE_WORK:
+        if self.tol < _ROUGH_TOL or objective.rows.nnz + 10 * objective.rows.n_rows > _LITTLE_WORK:
             return None
-        descent = _Descent(self.rows(objective.data), objective, None, self)
+        descent = _Descent(self.shuffled(objective.rows), objective, None, self)
         best, a = descent.run(max_passes), descent.dual_variables()
         bound = descent.dual_value(a)
         return Step(
@@ -97,7 +96,7 @@ class DualCD(SeededSolver):
 
     def steps(self, objective: Objective, start: Floats | Start | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows."""
-        descent = _Descent(self.rows(objective.data), objective, start, self)
+        descent = _Descent(self.shuffled(objective.rows), objective, start, self)
         bound = -np.inf
         while True:
             moved = descent.sweep()
@@ -124,16 +123,17 @@ class _Descent:
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
         self.passes, self.n_sweeps = 0.0, 0
-        a, b = np.zeros(o.data.n_rows), 0.0
+        self.labels, self.costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
+        a, b = np.zeros(o.rows.n_rows), 0.0
         if start is not None:
             a, b = self._warm(start)
-        self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.data.n_features)
+        self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.rows.n_features)
         self.sweeps = DualSweeps(
             rows.arrays,
             rows.order,
             rows.copied,
-            o.labels,
-            o.costs,
+            self.labels,
+            self.costs,
             a,
             self.w,
             str(o.loss.compiled),
@@ -142,7 +142,7 @@ class _Descent:
         )
         self._measure(b)
         self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
-        self.nnz = max(1, o.data.nnz)
+        self.nnz = max(1, o.rows.nnz)
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
         self.total = o.total_cost if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
@@ -170,14 +170,14 @@ class _Descent:
             return start.dual.copy(), float(self.best.theta[-1]) if o.intercept == "free" else 0.0
         losses = [o.loss]
         if o.loss.has_rounded:
-            losses = [o.loss.rounded(part * o.loss.natural_width(o.labels)) for part in (0.1, 0.01, 0.001)]
+            losses = [o.loss.rounded(part * o.natural_width) for part in (0.1, 0.01, 0.001)]
         _, a = max((self._dual_start(loss, self.best) for loss in losses), key=lambda pair: pair[0])
         return a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
 
     def _dual_start(self, loss: RowLoss, point: Point) -> tuple[float, Floats]:
         """(the dual value, the variables) from the slopes of a loss at a point, scaled as the dual likes best."""
         o = self.objective
-        a = -loss.slopes(point.z[0], o.labels, o.costs)
+        a = -loss.slopes(o.rows.gather(point.z), self.labels, self.costs)
         if o.intercept == "free":
             balance(a)
         w = self.rows.block.transposed(a)
@@ -185,7 +185,7 @@ class _Descent:
         square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
 
         def dual(t: float) -> float:
-            return -(t**2) * square / (2 * self.modulus) - o.loss.dual_cost(a, o.labels, o.costs, t)
+            return -(t**2) * square / (2 * self.modulus) - o.loss.dual_cost(a, self.labels, self.costs, t)
 
         scale = max((1.0, 0.7, 0.5, 0.25, 0.1, 0.01, 0.0), key=dual)
         return dual(scale), scale * a
@@ -207,7 +207,7 @@ class _Descent:
         That is when sweeps have taken several times the work of a look, or when the tolerance may be reached: the gap
         falls with the growth of the dual, and the last look told their ratio.
         """
-        look = self.nnz + 15.0 * self.objective.data.n_rows
+        look = self.nnz + 15.0 * self.objective.rows.n_rows
         work, total, due = 0.0, 0.0, False
         while not due:
             _, self.growth, entries = self.sweeps.sweep()
@@ -249,7 +249,7 @@ class _Descent:
         self.n_averaged = 0
         if self.best is None and o.intercept == "free":
             self.sweeps.set_centre(float(point.theta[-1]))
-        self.sweeps.revise(point.z[0])
+        self.sweeps.revise(o.rows.gather(point.z))
         if self.best is not None:
             point = self.best.towards(point, 0.05 * self.tol)
         self.best = point
@@ -275,12 +275,12 @@ class _Descent:
     @property
     def _rounding(self) -> float:
         """How far w may be from Xᵀa/λ: each row was rounded by 2⁻²⁴ of itself, and each step by less."""
-        steps = float(np.finfo(np.float64).eps) * math.sqrt(16 + self.n_sweeps * self.objective.data.n_rows)
+        steps = float(np.finfo(np.float64).eps) * math.sqrt(16 + self.n_sweeps * self.objective.rows.n_rows)
         return ((0.0 if self.rows.exact else 2.0**-24) + steps) * self.sweeps.weighted_norm() / self.modulus
 
     def dual_variables(self) -> Floats:
         """A copy of a, feasible also for a free intercept."""
-        a = np.empty(self.objective.data.n_rows)
+        a = np.empty(self.objective.rows.n_rows)
         self.sweeps.copy_dual(a)
         if self.objective.intercept == "free":
             balance(a)  # which keeps them feasible
@@ -288,7 +288,7 @@ class _Descent:
 
     def dual_value(self, a: Floats) -> float:
         """A lower bound of J by feasible dual variables; one pass."""
-        o, slopes = self.objective, -a
-        product = o.weighted([slopes])
+        o, slopes = self.objective, self.objective.rows.scatter(-a)
+        product = o.weighted(slopes)
         self.passes += 1
-        return conjugate_bound(self.best or o.at(), [slopes], product)
+        return conjugate_bound(self.best or o.at(), slopes, product)

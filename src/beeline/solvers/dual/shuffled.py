@@ -10,10 +10,10 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.core.block import Block, concatenate
-from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset
 from beeline.data.core.memory import available_memory
-from beeline.engines import Threads
+from beeline.engines import Rows, Threads
 from beeline.kernels import RowArrays, pack_rows
 from beeline.objective import Objective
 
@@ -56,8 +56,8 @@ class ShuffledRows:
 
     Attributes
     ----------
-    data
-        The rows as they are.
+    rows, block
+        The rows as they are, in one shard in this process.
     order
         Their numbers, in the order in which they are to be visited.
     arrays
@@ -66,38 +66,37 @@ class ShuffledRows:
         Whether it is a copy, and whether its values are those of the rows.
     """
 
-    data: ArrayDataset
+    rows: Rows
+    block: Block
     order: Ints
     arrays: RowArrays
     copied: bool
     exact: bool
 
     @classmethod
-    def of(cls, data: Dataset, seed: int, *, rough: bool = False) -> ShuffledRows:
-        """The rows of a data set, shuffled by the seed."""
-        order = _order(data.n_rows, seed) if data.n_rows <= _FEW_ROWS else _order.__wrapped__(data.n_rows, seed)
-        rows = data if isinstance(data, ArrayDataset) else ArrayDataset(concatenate(list(data.blocks())))
-        block = rows.block
+    def of(cls, rows: Rows, seed: int, *, rough: bool = False) -> ShuffledRows:
+        """The rows, brought here and shuffled by the seed."""
+        order = _order(rows.n_rows, seed) if rows.n_rows <= _FEW_ROWS else _order.__wrapped__(rows.n_rows, seed)
+        block = rows.local()
+        if not (rows.in_memory and rows.n_shards == 1):
+            rows = Threads().open(ArrayDataset(block))
         arrays = block.arrays
         if not _CACHED_BYTES < block.nbytes <= available_memory() / 2 or block.n_features > _MOST_FEATURES:
-            return cls(rows, order, arrays, copied=False, exact=True)
+            return cls(rows, block, order, arrays, copied=False, exact=True)
         exact = precise = False
         if rough or _survives(block.values):  # a copy that is of no use would cost as much as a sweep
             packed, exact, precise = _packed(block, arrays, order, np.float32)
         if not (exact or (rough and precise)):
             packed, exact, _ = _packed(block, arrays, order, np.float64)
-        return cls(rows, order, packed, copied=True, exact=exact)
-
-    @property
-    def block(self) -> Block:
-        """The rows as they are."""
-        return self.data.block
+        return cls(rows, block, order, packed, copied=True, exact=exact)
 
     def over(self, objective: Objective) -> Objective:
-        """The same objective over the rows in memory: one shard, whatever the objective's own engine makes of them."""
-        if objective.data is self.data and type(objective.engine) is Threads:
-            return objective
-        return replace(objective, data=self.data, engine=Threads())
+        """The same objective over these rows, wherever its own lie."""
+        o = objective
+        if o.rows is self.rows:
+            return o
+        labels, costs = (self.rows.scatter(o.rows.gather(column)) for column in (o.labels, o.costs))
+        return replace(o, rows=self.rows, labels=labels, costs=costs)
 
     @cached_property
     def norms(self) -> Floats:
@@ -118,11 +117,11 @@ def _order(n: int, seed: int) -> Ints:
     return order
 
 
-def needs_memory(data: Dataset) -> str | None:
-    """Why a solver that needs all rows in memory, and counts them in 32 bits, cannot take the data, or None."""
-    if not isinstance(data, ArrayDataset) and 12 * data.nnz + 64 * data.n_rows > available_memory():
-        return f"needs the rows in memory, and {data!r} is too large"
-    return None if data.n_rows < 2**32 else f"can take 4,294,967,295 rows, not {data.n_rows:,}"
+def needs_memory(rows: Rows) -> str | None:
+    """Why a solver that needs all rows in memory, and counts them in 32 bits, cannot take them, or None."""
+    if not rows.in_memory and 12 * rows.nnz + 64 * rows.n_rows > available_memory():
+        return f"needs the rows in memory, and {rows!r} is too large"
+    return None if rows.n_rows < 2**32 else f"can take 4,294,967,295 rows, not {rows.n_rows:,}"
 
 
 def _survives(values: AnyArray) -> bool:

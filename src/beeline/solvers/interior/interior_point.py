@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.data.core.dataset import ArrayDataset
+from beeline.engines.verbs import products
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle.line_search import has_kinks
@@ -56,9 +56,9 @@ class InteriorPoint(Solver):
             return f"needs a loss with a conjugate, which {objective.loss!r} has not"
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
-        rows = objective.data.n_rows if isinstance(objective.data, ArrayDataset) else np.inf
+        rows = objective.rows.n_rows if objective.rows.in_memory else np.inf
         if min(objective.size, rows) > MOST_FEATURES:
-            return f"can take {MOST_FEATURES:,} features, or as many rows in memory, not {objective.data!r}"
+            return f"can take {MOST_FEATURES:,} features, or as many rows in memory, not {objective.rows!r}"
         return None
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
@@ -67,7 +67,7 @@ class InteriorPoint(Solver):
         best, bound, still, passes = np.inf, -np.inf, 0, 2.0
         for _ in range(_MOST_STEPS):
             point = inside.point
-            found = conjugate_bound(point, objective.spread(inside.slopes), inside.product)
+            found = conjugate_bound(point, objective.rows.scatter(inside.slopes), inside.product)
             wins = point.value < best or found > bound
             best, bound = min(best, point.value), max(bound, found)
             still = 0 if wins else still + 1
@@ -100,12 +100,13 @@ class _Terms:
     @classmethod
     def of(cls, o: Objective) -> _Terms:
         """As the loss tells them."""
-        told = o.loss.kinks(o.labels)  # type: ignore[attr-defined]
-        at = np.column_stack([np.broadcast_to(scores, len(o.labels)) for scores, _ in told]).astype(np.float64)
-        most = np.column_stack([jump * o.costs for _, jump in told])
+        labels, costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
+        told = o.loss.kinks(labels)  # type: ignore[attr-defined]
+        at = np.column_stack([np.broadcast_to(scores, len(labels)) for scores, _ in told]).astype(np.float64)
+        most = np.column_stack([jump * costs for _, jump in told])
         first = at.min(axis=1)
         below = first - 1.0 - np.abs(first)
-        return cls(at, most, o.loss.slopes(below, o.labels, o.costs))
+        return cls(at, most, o.loss.slopes(below, labels, costs))
 
 
 class _Inside:
@@ -125,19 +126,19 @@ class _Inside:
         self.l1, self.l2 = o.penalty.l1, o.penalty.l2
         self.split = bool(self.l1) or o.regularizer.nonnegative
         # Without an L2 part a system over the rows has no digits left for the dual in the end.
-        few_rows = isinstance(o.data, ArrayDataset) and o.data.n_rows < o.size and (self.l2 or o.size > MOST_FEATURES)
-        self.transposed = o.shards[0].block.flipped() if few_rows else None
+        few_rows = o.rows.in_memory and o.rows.n_rows < o.size and (self.l2 or o.size > MOST_FEATURES)
+        self.transposed = o.rows.local().flipped() if few_rows else None
         self.may_fall = np.ones(self.n, bool)
         if o.regularizer.nonnegative:
-            self.may_fall[: o.data.n_features] = False
-            theta = np.where(np.arange(o.size) < o.data.n_features, np.maximum(theta, 0), theta)
+            self.may_fall[: o.rows.n_features] = False
+            theta = np.where(np.arange(o.size) < o.rows.n_features, np.maximum(theta, 0), theta)
         self.point = o.at(theta)
         self._place()
 
     def _place(self) -> None:
         """Begin in the middle of what the rows allow, as far from all walls as residuals are from kinks."""
         terms = self.terms
-        r = np.concatenate(self.point.z)[:, None] - terms.at
+        r = self.o.rows.gather(self.point.z)[:, None] - terms.at
         counts = terms.most > 0
         width = float(np.mean(np.abs(r[counts]))) if counts.any() else 1.0
         self.width = width or 1.0
@@ -158,20 +159,20 @@ class _Inside:
     def _feature_sizes(self) -> Floats:
         """The root of the mean square of every feature; 1 where that is zero, and for an intercept."""
         o = self.o
-        (squares,) = o.engine.sum(lambda s: (s.block.gram_diagonal(np.ones(s.block.n_rows)),), o.shards)
-        sizes = np.append(np.sqrt(squares / max(1, o.data.n_rows)), np.ones(self.n - o.data.n_features))
+        (squares,) = o.rows.sum(products.squared_features).value
+        sizes = np.append(np.sqrt(squares / max(1, o.rows.n_rows)), np.ones(self.n - o.rows.n_features))
         return np.where(sizes > 0, sizes, 1.0)
 
     def _move_to(self, theta: Floats) -> None:
         self.point = self.o.at(theta)
-        r = np.concatenate(self.point.z)[:, None] - self.terms.at
+        r = self.o.rows.gather(self.point.z)[:, None] - self.terms.at
         self.xi, self.eta = np.maximum(r, 0) + self.width, np.maximum(-r, 0) + self.width
         self._renew()
 
     def _renew(self) -> None:
         """Slopes, their product and the gradient, from the multipliers."""
         self.slopes = self.terms.base + self.alpha.sum(axis=1)
-        self.product = self.o.weighted(self.o.spread(self.slopes))
+        self.product = self.o.weighted(self.o.rows.scatter(self.slopes))
         self.gradient = self.product[: self.n] + self.l2 * self.point.theta[: self.n]
 
     def products(self, move: _Move | None = None, along: float = 0.0, across: float = 0.0) -> _Products:
@@ -251,7 +252,7 @@ class _Inside:
         self.point = self.o.at(theta)
         self.xi, self.eta = self.xi + along * move.xi, self.eta + along * move.eta
         # What rounding has done to ξ − η = z − κ is given to the larger of the two.
-        off = np.concatenate(self.point.z)[:, None] - self.terms.at - (self.xi - self.eta)
+        off = self.o.rows.gather(self.point.z)[:, None] - self.terms.at - (self.xi - self.eta)
         self.xi, self.eta = self.xi + np.maximum(off, 0), self.eta + np.maximum(-off, 0)
         self._renew()
 
@@ -360,7 +361,7 @@ class _Linearised:
         step = self.system.solve(right, (self.D * rho).sum(axis=1), -float(at.slopes.sum()))
         if step is None:
             return None
-        dz = np.concatenate(o.scores(step))[:, None]
+        dz = o.rows.gather(o.scores(step))[:, None]
         alpha = self.D * (dz + rho)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             eta = np.where(counts, low - at.eta - at.eta / at.alpha * alpha, -np.minimum(dz, 0))

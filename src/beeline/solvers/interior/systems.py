@@ -49,7 +49,7 @@ class _ByFeatures(System):
     def of(cls, o: Objective, D: Floats, stiffness: Floats) -> _ByFeatures | None:
         """Made in one pass of nnz·(nonzeros a row)/2 steps."""
         system = cls(o, D, stiffness)
-        matrix = o.curved_gram(o.spread(D))
+        matrix = o.curved_gram(o.rows.scatter(D))
         matrix[np.diag_indices(o.n_regularized)] += stiffness - o.penalty.l2
         factor = _factor(matrix)
         if factor is None:
@@ -60,7 +60,7 @@ class _ByFeatures(System):
     def solve(self, r: Floats, e: Floats, t: float) -> Floats | None:
         """(dw, db) from r − Xᵀe and t − Σ e."""
         n = self.o.n_regularized
-        right = -self.o.weighted(self.o.spread(e))
+        right = -self.o.weighted(self.o.rows.scatter(e))
         right[:n] += r
         right[n:] += t
         return _solved(self.factor, right)
@@ -76,7 +76,7 @@ class _ByRows(System):
     def of(cls, o: Objective, transposed: Block, D: Floats, stiffness: Floats) -> _ByRows | None:
         """Made in one pass over the features."""
         system = cls(o, D, stiffness)
-        d = o.data.n_features
+        d = o.rows.n_features
         matrix = transposed.gram(1 / stiffness[:d])
         if o.intercept == "regularized":
             lower = np.tril_indices(len(matrix))
@@ -94,7 +94,7 @@ class _ByRows(System):
         o = self.o
         free = o.intercept == "free"
         moved = np.append(r / self.stiffness, 0.0) if free else r / self.stiffness
-        right = np.concatenate(o.scores(moved)) + np.divide(e, self.D, out=np.zeros_like(e), where=self.D > 0)
+        right = o.rows.gather(o.scores(moved)) + np.divide(e, self.D, out=np.zeros_like(e), where=self.D > 0)
         da = _solved(self.factor, right)
         if da is None:
             return None
@@ -105,7 +105,7 @@ class _ByRows(System):
                 return None
             db = (t - float(da.sum())) / float(lift.sum())
             da = da + db * lift
-        dw = (r - o.weighted(o.spread(da))[: len(r)]) / self.stiffness
+        dw = (r - o.weighted(o.rows.scatter(da))[: len(r)]) / self.stiffness
         return np.append(dw, db) if free else dw
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from beeline._types import Floats, Ints
-from beeline.data.core.block import Block, concatenate
+from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
@@ -65,8 +65,8 @@ class L1CD(Solver):
             return f"needs a loss of one score a row, unlike {objective.loss!r}"
         if not objective.regularizer.l1 > 0 and not objective.regularizer.nonnegative:
             return f"needs L1, elastic net or weights that may not be negative, not {objective.regularizer!r}"
-        if objective.data.n_rows >= 2**32:
-            return f"can take 4,294,967,295 rows, not {objective.data.n_rows:,}"
+        if objective.rows.n_rows >= 2**32:
+            return f"can take 4,294,967,295 rows, not {objective.rows.n_rows:,}"
         return None
 
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
@@ -126,7 +126,7 @@ def _excess(point: Point) -> Floats:
     l1 = o.strength * o.regularizer.l1
     excess = np.abs(point.loss_gradient[:n])
     if o.regularizer.nonnegative:
-        excess[: o.data.n_features] = -point.loss_gradient[: o.data.n_features]
+        excess[: o.rows.n_features] = -point.loss_gradient[: o.rows.n_features]
     excess -= l1
     (weighted,) = np.nonzero(point.theta[:n])
     theta = point.theta[weighted]
@@ -160,8 +160,8 @@ class _WorkingSet:
     ----------
     coordinates
         Which coordinates of θ, in increasing order; a free intercept is always there and not among them.
-    local
-        J over them alone.
+    block, local
+        Their entries, and J over them alone.
     share
         The working set's share of all entries.
     gram_cost
@@ -172,6 +172,7 @@ class _WorkingSet:
 
     whole: Objective
     coordinates: Ints
+    block: Block
     local: Objective
     share: float
     gram_cost: float
@@ -186,17 +187,15 @@ class _WorkingSet:
     @classmethod
     def of(cls, objective: Objective, coordinates: Ints, sweeps: float) -> _WorkingSet:
         """Copies the entries out, in one pass; all of them need no copy. `sweeps` is that of the last working set."""
-        d, shards = objective.data.n_features, objective.shards
+        o, d = objective, objective.rows.n_features
         features, constant = coordinates[coordinates < d], bool(len(coordinates) and coordinates[-1] == d)
-        if len(features) == d and len(shards) == 1 and not constant:
-            block, share = shards[0].block, 1.0
-        else:
-            blocks = objective.engine.map(lambda s: s.block.features(features, constant=constant), shards)
-            block = concatenate(blocks)
-            share = block.nnz / max(1, objective.data.nnz)
-        intercept: Intercept = "free" if objective.intercept == "free" else "none"
-        local = replace(objective, data=ArrayDataset(block), intercept=intercept, engine=Threads())
-        return cls(objective, coordinates, local, share, _gram_cost(block), max(10.0, sweeps))
+        block = o.rows.local(features, constant=constant)
+        share = block.nnz / max(1, o.rows.nnz) if len(features) < d or constant or not o.rows.in_memory else 1.0
+        rows = Threads().open(ArrayDataset(block))
+        labels, costs = (rows.scatter(o.rows.gather(column)) for column in (o.labels, o.costs))
+        intercept: Intercept = "free" if o.intercept == "free" else "none"
+        local = replace(o, rows=rows, labels=labels, costs=costs, intercept=intercept)
+        return cls(o, coordinates, block, local, share, _gram_cost(block), max(10.0, sweeps))
 
     def holds(self, coordinates: Ints) -> bool:
         """Whether all of them are in the working set."""
@@ -207,7 +206,7 @@ class _WorkingSet:
         theta = point.theta[self.coordinates]
         if self.local.has_intercept:
             theta = np.append(theta, point.theta[-1])
-        return Point(self.local, theta, [np.concatenate(point.z)])
+        return Point(self.local, theta, self.local.rows.scatter(self.whole.rows.gather(point.z)))
 
     def leave(self, point: Point) -> Point:
         """The point, seen from all features."""
@@ -215,7 +214,7 @@ class _WorkingSet:
         theta[self.coordinates] = point.theta[: len(self.coordinates)]
         if self.local.has_intercept:
             theta[-1] = point.theta[-1]
-        return Point(self.whole, theta, self.whole.spread(point.z[0]))
+        return Point(self.whole, theta, self.whole.rows.scatter(self.local.rows.gather(point.z)))
 
     def lower(self, start: Point, target: float, passes: float, most: int) -> tuple[Point, float]:
         """(a point whose violation is at most the target, passes): at most so many prox-Newton steps."""
@@ -248,7 +247,7 @@ class _WorkingSet:
         k, o = len(self.coordinates), self.local
         before, after = point.theta[:k], point.theta[:k] + direction[:k]
         change = o.strength * (o.regularizer.value(after) - o.regularizer.value(before))
-        promise = dot(point.slopes[0], line.dz[0]) + change
+        promise = dot(*(o.rows.gather(column) for column in (point.slopes, line.dz))) + change
         noise = _NOISE * abs(point.value)
         if abs(promise) < noise and direction.any() and line.at(1.0)[0] <= point.value + noise:
             return line.move(1.0)
@@ -263,17 +262,17 @@ class _WorkingSet:
         """(to the minimum of the model, the worst violation at the point, passes)."""
         o, k = self.local, len(self.coordinates)
         w = point.theta[:k].copy()
-        signed = int(np.count_nonzero(self.coordinates < self.whole.data.n_features))
+        signed = int(np.count_nonzero(self.coordinates < self.whole.rows.n_features))
         signed = signed if o.regularizer.nonnegative else 0
         penalty = (o.strength * o.regularizer.l1, o.strength * o.regularizer.l2, signed)
-        (u,), (h,) = point.slopes, point.curvatures
+        u, h = o.rows.gather(point.slopes), o.rows.gather(point.curvatures)
         if self.damping:
-            h = h + self.damping * max(float(h.max()), float(o.costs.max()))
+            h = h + self.damping * max(float(h.max()), float(o.rows.gather(o.costs).max()))
         if self.gram_cost <= self.sweeps:
             worst, sweeps, shift = self._descend_gram(u, h, w, penalty, tol)
         else:
             if self.columns is None:
-                self.columns = _block(o).columns()
+                self.columns = self.block.columns()
             worst, _, sweeps, shift = self.columns.descend(u, h, w, penalty, tol, _ACCURACY, 100, o.has_intercept)
             self.sweeps = max(self.sweeps, sweeps)
         direction = w - point.theta[:k]
@@ -283,7 +282,7 @@ class _WorkingSet:
         self, u: Floats, h: Floats, w: Floats, penalty: tuple[float, float, int], tol: float
     ) -> tuple[float, float, float]:
         """(the worst violation, passes in units of the working set, the move of the intercept)."""
-        block, passes = _block(self.local), 1.0
+        block, passes = self.block, 1.0
         old = self.gram_is_old and not np.array_equal(h, self.gram_curvatures)
         if self.gram is None or old or np.abs(h - self.gram_curvatures).sum() > 0.1 * h.sum():
             self.gram, self.gram_curvatures, self.gram_is_old = block.gram(h), h, False
@@ -295,10 +294,6 @@ class _WorkingSet:
         total = float(self.gram_curvatures.sum())
         shift = -dot(self.gram_edge, w - before) / total if self.local.has_intercept and total else 0.0
         return worst, passes, shift
-
-
-def _block(objective: Objective) -> Block:
-    return objective.shards[0].block
 
 
 def _gram_cost(block: Block) -> float:

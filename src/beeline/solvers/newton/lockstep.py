@@ -13,9 +13,10 @@ from itertools import groupby
 import numpy as np
 
 from beeline._types import Floats
+from beeline.engines.verbs import columns
 from beeline.kernels import combine_columns, dot, dot_columns
 from beeline.objective import Line, Objective, Point
-from beeline.solvers.newton.lockstep_hessians import hessians_for, total
+from beeline.solvers.newton.lockstep_hessians import hessians_for
 from beeline.solvers.newton.lockstep_products import Affine, Lockstep, columns_of
 from beeline.solvers.newton.newton import search
 
@@ -207,7 +208,7 @@ class LockstepNewton:
         moved = []
         for k in active:
             here, before = self.points[k], self.before_last[k]
-            dz = [new - old for new, old in zip(here.z, before.z, strict=True)]
+            dz = here.objective.rows.map(columns.difference, here.z, before.z)
             if (point := _searched(Line(here, here.theta - before.theta, dz))) is not None:
                 self.points[k] = point
                 moved.append(k)
@@ -225,7 +226,7 @@ class LockstepNewton:
         square = self.hessians.square(point, k)
         if square is None:
             return np.inf
-        faded = max(self.curvature[k], self.hessians.curvature(k)) / max(total(point.curvatures), 1e-300)
+        faded = max(self.curvature[k], self.hessians.curvature(k)) / max(float(np.sum(point.curvature_total)), 1e-300)
         return 0.5 * square * self.off_by[k] * max(faded, 1.0)
 
     def _round(self, active: list[int]) -> list[int]:
@@ -287,7 +288,7 @@ class LockstepNewton:
         parts = np.divide(_dots(against, s), first, out=np.ones_like(first), where=found)
         for k, point, part in zip(which, points, parts.tolist(), strict=True):
             self.off_by[k] = part if part > 0 else 1.0
-            self.curvature[k] = total(point.curvatures)
+            self.curvature[k] = float(np.sum(point.curvature_total))
         return s
 
     def _accuracy(self, points: list[Point], which: list[int]) -> Floats:
@@ -317,8 +318,9 @@ def _levelled(point: Point) -> Point:
     o = point.objective
     if o.intercept != "free" or o.n_outputs > 1:
         return point
-    promise = 0.5 * total(point.slopes) ** 2
-    return point if promise <= _LEVEL * abs(point.value) * total(point.curvatures) else point.with_best_intercept()
+    promise = 0.5 * float(point.slope_total) ** 2
+    level = promise <= _LEVEL * abs(point.value) * float(point.curvature_total)
+    return point if level else point.with_best_intercept()
 
 
 def _searched(line: Line) -> Point | None:

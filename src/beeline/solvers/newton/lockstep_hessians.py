@@ -8,13 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from beeline._types import Floats
+from beeline.engines import RowVector
+from beeline.engines.verbs import columns, products
 from beeline.kernels import dot, factor_positive, solve_factored
 from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
 from beeline.solvers.newton.newton import Newton
 from beeline.solvers.newton.preconditioning import Blocks
 
-__all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "SharedHessians", "hessians_for", "total"]
+__all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "SharedHessians", "hessians_for"]
 
 
 class SharedHessians(ABC):
@@ -100,7 +102,7 @@ class SharedFactors(SharedHessians):
 
     def _make(self, kind: int, members: list[Point]) -> None:
         self.grams[kind] = _mean_gram(members)
-        self.curvatures[kind] = sum(total(point.curvatures) for point in members) / len(members)
+        self.curvatures[kind] = sum(float(np.sum(point.curvature_total)) for point in members) / len(members)
         self.diagonals = {k: own for k, own in self.diagonals.items() if self.kinds[k] != kind}
         self.factors.pop(kind, None)
         self.fresh.add(kind)
@@ -269,29 +271,24 @@ def _mean_blocks(points: list[Point]) -> Floats:
     """A Hessian of the losses for each output, lower triangles, from the mean of the points' curvatures; K passes."""
     o = points[0].objective
     assert isinstance(o.loss, VectorLoss)
-    shards = _means([point.diagonal_curvatures for point in points])
+    means = _means(o, [point.diagonal_curvatures for point in points])
     grams = []
     for k in range(o.n_outputs):
-        gram = o.curved_gram([np.ascontiguousarray(h[:, k]) for h in shards])
+        gram = o.curved_gram(means, output=k)
         gram[np.diag_indices(len(gram) - (o.intercept == "free"))] -= o.strength * o.regularizer.l2
         grams.append(gram)
     return np.stack(grams)
 
 
-def _means(curvatures: list[list[Floats]]) -> list[Floats]:
-    """The means over the problems, shard by shard."""
-    return [sum(shard[1:], shard[0].copy()) / len(shard) for shard in zip(*curvatures, strict=True)]
-
-
-def total(parts: list[Floats]) -> float:
-    """The sum over all rows, which lie shard by shard."""
-    return sum(float(shard.sum()) for shard in parts)
+def _means(o: Objective, curvatures: list[RowVector]) -> RowVector:
+    """The means over the problems."""
+    return o.rows.map(columns.mean_of, *curvatures)
 
 
 def _mean_gram(points: list[Point]) -> Floats:
     """The Hessian of the losses, the lower triangle, from the mean of the points' curvatures; one pass."""
     o = points[0].objective
-    gram = o.curved_gram(_means([point.curvatures for point in points]))
+    gram = o.curved_gram(_means(o, [point.curvatures for point in points]))
     gram[np.diag_indices(o.n_regularized)] -= o.strength * o.regularizer.l2
     return gram
 
@@ -304,8 +301,8 @@ def _mean_diagonal(points: list[Point]) -> Floats:
         diagonal: Floats = sum(diagonals[1:], diagonals[0]) / len(diagonals)
         diagonal[: o.n_regularized] -= o.strength * o.regularizer.l2
         return diagonal
-    means = _means([point.curvatures for point in points])
-    return o.join(*o.engine.sum(lambda s, h: (s.block.gram_diagonal(h), float(h.sum())), o.shards, means))
+    means = _means(o, [point.curvatures for point in points])
+    return o.join(*o.rows.sum(products.hessian_diagonal, means).value)
 
 
 def _factored(gram: Floats, o: Objective) -> Floats:

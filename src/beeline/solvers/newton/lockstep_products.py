@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from beeline._types import Floats
-from beeline.engines import Shard
+from beeline.engines import RowVector
+from beeline.engines.verbs import products
 from beeline.exceptions import ParameterError
-from beeline.kernels import curve_rows, split_columns
-from beeline.losses import VectorLoss
+from beeline.kernels import split_columns
 from beeline.objective import Objective, Point
 
 __all__ = ["Affine", "Curvature", "Lockstep", "columns_of"]
@@ -52,7 +52,7 @@ class Lockstep:
 
     def __init__(self, objectives: Sequence[Objective], affine: Affine | None = None) -> None:
         first = objectives[0]
-        if any(o.data is not first.data or o.n_outputs != first.n_outputs for o in objectives):
+        if any(o.rows is not first.rows or o.n_outputs != first.n_outputs for o in objectives):
             raise ParameterError("problems in lockstep share their rows and have as many scores a row")
         self.first, self.affine, self.n_problems, self.passes = first, affine, len(objectives), 0.0
         self.outputs = first.n_outputs
@@ -61,22 +61,20 @@ class Lockstep:
         """Note a pass over the data; one for a part of the problems counts as that part."""
         self.passes += len(which) / self.n_problems
 
-    def scores(self, thetas: Floats, which: list[int]) -> list[list[Floats]]:
-        """The scores of θ_k for each k in `which`, shard by shard; one pass."""
-        o = self.first
+    def scores(self, thetas: Floats, which: list[int]) -> Sequence[RowVector]:
+        """The scores of θ_k for each k in `which`; one pass."""
         w, b = self.seen(thetas, which)
         self.count(which)
-        if self.outputs > 1:
-            found = o.engine.map(lambda shard: self._apart(shard.block.scores(w) + b), o.shards)
-        else:
-            found = o.engine.map(lambda shard: shard.block.scores_apart(w, b), o.shards)
-        return [[shard[k] for shard in found] for k in range(len(which))]
+        small = {"w": w, "b": b, "outputs": self.outputs}
+        rows = self.first.rows
+        if len(which) == 1:
+            return [rows.map(products.single_scores, **small)]
+        return rows.call(products.batched_scores, (), small, len(which), None)[0]
 
     def fill_gradients(self, points: list[Point], which: list[int]) -> None:
         """Let each point know the gradient of its loss; one pass."""
         o = self.first
-        slopes = [list(shard) for shard in zip(*(point.slopes for point in points), strict=True)]
-        (out,) = o.engine.sum(lambda shard, u: (self._transposed(shard, u),), o.shards, slopes)
+        (out,) = o.rows.sum(products.batched_gradients, *(point.slopes for point in points)).value
         self.count(which)
         for point, gradient in zip(points, columns_of(self.felt(out, which)), strict=True):
             point.loss_gradient = gradient
@@ -85,30 +83,9 @@ class Lockstep:
         """The Hessians of the losses at the points; `often`: for so many products that copies of rows may pay."""
         return Curvature(self, points, which, often)
 
-    def _apart(self, z: Floats) -> list[Floats]:
-        """The scores of each problem by themselves."""
-        return [np.ascontiguousarray(z[:, k : k + self.outputs]) for k in range(0, z.shape[1], self.outputs)]
-
-    def _transposed(self, shard: Shard, u: list[Floats]) -> Floats:
-        return shard.transposed_apart(u) if self.outputs == 1 else shard.transposed(np.hstack(u))
-
-    def curved(self, shard: Shard, h: list[Floats], w: Floats, b: Floats) -> Floats:
-        """Xᵀ of every row's Hessian times its scores by (w, b), for each problem."""
-        loss = self.first.loss
-        if not isinstance(loss, VectorLoss):
-            return shard.curved_apart(h, w, b)
-        parts = self._apart(shard.block.scores(w))
-        shifts = b.reshape(len(h), self.outputs)
-        for k, (curvature, part) in enumerate(zip(h, parts, strict=True)):
-            if loss.has_softmax_curvature:
-                curve_rows(curvature, np.ascontiguousarray(shifts[k]), part)
-            else:
-                part[:] = loss.curved(curvature, part + shifts[k])
-        return shard.transposed(np.hstack(parts))
-
     def seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
         """(weights of the features as they lie in memory, intercepts): a column for each score of each problem."""
-        d, m, k = self.first.data.n_features, len(which), self.outputs
+        d, m, k = self.first.rows.n_features, len(which), self.outputs
         w, b = thetas[: d * k], thetas[d * k :] if self.first.has_intercept else np.zeros((k, m))
         if k > 1:
             w, b = (
@@ -141,18 +118,18 @@ class Curvature:
 
     def __init__(self, lockstep: Lockstep, points: list[Point], which: list[int], often: bool) -> None:
         self.lockstep, self.which = lockstep, which
-        shards: list[Shard] = lockstep.first.shards
-        curvatures = [list(shard) for shard in zip(*(point.curvatures for point in points), strict=True)]
-        if often and lockstep.outputs == 1:
-            pairs = [shard.curved_rows(h) for shard, h in zip(shards, curvatures, strict=True)]
-            shards, curvatures = [shard for shard, _ in pairs], [h for _, h in pairs]
-        self.shards, self.curvatures = shards, curvatures
+        curvatures = [point.curvatures for point in points]
+        self.some = often and lockstep.outputs == 1
+        if self.some:
+            curvatures = [lockstep.first.rows.map(products.curved_rows, *curvatures)]
+        self.curvatures = curvatures
 
     def times(self, vectors: Floats) -> Floats:
         """The products with a vector each; one pass."""
         w, b = self.lockstep.seen(vectors, self.which)
-        curved, engine = self.lockstep.curved, self.lockstep.first.engine
-        (out,) = engine.sum(lambda shard, h: (curved(shard, h, w, b),), self.shards, self.curvatures)
+        first = self.lockstep.first
+        verb = products.curved_rows_products if self.some else products.batched_hessian_products
+        (out,) = first.rows.sum(verb, *self.curvatures, w=w, b=b, loss=first.loss).value
         self.lockstep.count(self.which)
         return self.lockstep.felt(out, self.which)
 

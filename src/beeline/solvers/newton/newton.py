@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -133,9 +132,9 @@ class Newton(Solver):
         """Whether a Hessian and its factor cost less than some 20 products with a vector, of two steps an entry."""
         if objective.n_outputs > 1:
             return False
-        d, data = objective.size, objective.data
-        outer = data.nnz * (data.nnz / max(1, data.n_rows)) / 2
-        return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * data.nnz
+        d, rows = objective.size, objective.rows
+        outer = rows.nnz * (rows.nnz / max(1, rows.n_rows)) / 2
+        return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * rows.nnz
 
 
 class RoundedNewton(Newton):
@@ -176,7 +175,7 @@ class RoundedNewton(Newton):
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
         """One Newton step at a time."""
-        width, passes = objective.loss.natural_width(objective.labels), float(start is not None)
+        width, passes = objective.natural_width, float(start is not None)
         preconditioners = Preconditioners()
         turnover = objective.total_cost * math.log(objective.n_outputs + 1)
         point = _rounded(objective.at(start), width)
@@ -235,7 +234,7 @@ class RoundedNewton(Newton):
 def _rounded(point: Point, width: float) -> Point:
     """The same weights under the rounded loss, with the best intercept there."""
     o = point.objective
-    return point.under(replace(o, loss=o.loss.rounded(width))).with_best_intercept()
+    return point.under(o.with_loss(o.loss.rounded(width))).with_best_intercept()
 
 
 def _move(point: Point, direction: Floats) -> Point | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.core.dataset import ArrayDataset
+from beeline.engines.verbs import values
 from beeline.kernels import add_scaled, dot, factor_positive, solve_factored, step_gradients, turn_gradients
 from beeline.objective import Objective, Point
 
@@ -15,6 +15,7 @@ __all__ = ["Blocks", "Diagonal", "Preconditioner", "Preconditioners"]
 
 _PART = 0.1  # of all pairs of row and output: those with most curvature
 _MOST_FEATURES, _MOST_NUMBERS = 2000, 1 << 25
+_SAMPLE = 1 << 20  # numbers among which the least curvature that counts is looked for
 
 
 class Preconditioner(Protocol):
@@ -65,12 +66,13 @@ class Blocks:
     def of(cls, point: Point) -> Blocks | None:
         """The blocks at a point; None when one has no factor."""
         o = point.objective
-        m = o.data.n_features + o.has_intercept
+        m = o.rows.n_features + o.has_intercept
         factors = np.empty((o.n_outputs, m, m))
         curvatures = point.diagonal_curvatures
-        least = _quantile(curvatures, _PART)
+        most = -(-_SAMPLE // o.rows.n_shards)
+        limit = _quantile(o.rows.concat(values.curvature_sample, curvatures, most=most).value[0], _PART)
         for k, factor in enumerate(factors):
-            factor[:] = o.curved_gram([np.where(h[:, k] >= least, h[:, k], 0.0) for h in curvatures])
+            factor[:] = o.curved_gram(curvatures, limit, output=k)
             factor[-1, -1] += 1e-3 * o.strength  # a free intercept may have no curvature left
             if not factor_positive(factor):
                 return None
@@ -80,12 +82,12 @@ class Blocks:
     def cost(objective: Objective) -> float:
         """How many products with the Hessian the blocks cost; ∞ where they cannot be had."""
         o = objective
-        m, nnz = o.data.n_features + o.has_intercept, max(1, o.data.nnz)
+        m, nnz = o.rows.n_features + o.has_intercept, max(1, o.rows.nnz)
         fits = m <= _MOST_FEATURES and o.n_outputs * m**2 <= _MOST_NUMBERS
-        if o.n_outputs == 1 or not fits or not isinstance(o.data, ArrayDataset):
+        if o.n_outputs == 1 or not fits or not o.rows.in_memory:
             return np.inf
         # A step of a sparse row's outer product takes four times as long as one of a product with all outputs.
-        return _PART * nnz / max(1, o.data.n_rows) + m**3 / (6 * nnz)
+        return _PART * nnz / max(1, o.rows.n_rows) + m**3 / (6 * nnz)
 
     def start(self, r: Floats) -> tuple[Floats, float]:
         """(p = M⁻¹r, rᵀM⁻¹r)."""
@@ -128,8 +130,7 @@ class Preconditioners:
         return self.blocks or Diagonal(point)
 
 
-def _quantile(shards: list[Floats], part: float) -> float:
-    """The number that this part of all numbers reaches."""
-    numbers = shards[0].ravel() if len(shards) == 1 else np.concatenate([h.ravel() for h in shards])
+def _quantile(numbers: Floats, part: float) -> float:
+    """The number that this part of all numbers exceeds."""
     at = numbers.size - max(1, int(part * numbers.size))
     return float(np.partition(numbers, at)[at])

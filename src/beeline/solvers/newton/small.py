@@ -7,7 +7,6 @@ not, the solver goes on from there.
 
 from __future__ import annotations
 
-from beeline.data.core.dataset import ArrayDataset
 from beeline.kernels import small_newton
 from beeline.objective import Objective
 from beeline.solvers.base import Step
@@ -21,21 +20,21 @@ _PASSES_OF_STEP = 3  # for the gradient, the Hessian and the scores
 def is_small(objective: Objective) -> bool:
     """Whether all steps together, by one thread, take little time; only compiled losses have such steps."""
     o = objective
-    if not isinstance(o.data, ArrayDataset) or not o.loss.compiled or not 0 < o.size <= _FEW_WEIGHTS:
+    if not o.rows.in_process or o.rows.n_shards > 1 or not o.loss.compiled or not 0 < o.size <= _FEW_WEIGHTS:
         return False
-    return o.size * o.size * o.n_outputs * o.data.n_rows <= _LITTLE_WORK
+    return o.size * o.size * o.n_outputs * o.rows.n_rows <= _LITTLE_WORK
 
 
 def small_newton_steps(objective: Objective, tol: float, max_passes: float) -> Step:
     """Steps of Newton's method to a gap that the kernel takes for small enough."""
     o, omega, theta = objective, objective.regularizer, objective.null.theta.copy()
     steps = small_newton(
-        o.data.rows(0, o.data.n_rows).arrays,
-        o.labels,
-        o.costs,
+        o.rows.local().arrays,
+        o.rows.gather(o.labels),
+        o.rows.gather(o.costs),
         str(o.loss.compiled),
         o.loss.parameters,
-        (o.strength * omega.l1, o.strength * omega.l2, o.data.n_features if omega.nonnegative else 0),
+        (o.strength * omega.l1, o.strength * omega.l2, o.rows.n_features if omega.nonnegative else 0),
         o.intercept,
         theta,
         tol,

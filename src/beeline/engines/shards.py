@@ -1,0 +1,124 @@
+"""A shard: a run of rows that stays where it is, with the products that verbs take with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from beeline._lazy import cached_property, computed_once
+from beeline._types import Floats
+from beeline.data.core.block import Block
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.kernels import curve_rows
+
+__all__ = ["Shard"]
+
+_RARE = 100  # entries of a feature
+_MOST = 0.7  # of the rows: from here on a copy of them saves nothing
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A run of rows of a data set."""
+
+    data: Dataset
+    start: int
+    stop: int
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has."""
+        return self.stop - self.start
+
+    @property
+    def block(self) -> Block:
+        """The rows, as a view where they are in memory, read anew where they are on disk."""
+        return self.data.rows(self.start, self.stop)
+
+    # A Hessian's products with one vector come in dozens, and are worth the transposed matrix. A single Xᵀu is not, and
+    # must not take it just where it is there: several problems share a shard, and which of them comes first to make it
+    # is up to the threads. The two ways differ in the last bits.
+
+    def curved_product(self, h: Floats, v: Floats, shift: float) -> tuple[Floats, float]:
+        """As `Block.curved_product`."""
+        if self._flipped is None:
+            return self.block.curved_product(h, v, shift)
+        u = self.block.scores(v)
+        u += shift
+        u *= h
+        return self._flipped.scores(u), float(u.sum())
+
+    # Products with the columns of several outputs. They come with a row more than there are features: what a feature
+    # that is 1 in every row would get, as an intercept needs.
+
+    def transposed(self, u: Floats) -> Floats:
+        """Xᵀu, and below it the sums of u's columns."""
+        out = np.empty((self.data.n_features + 1, u.shape[1]))
+        if self._flipped is None:
+            out[:-1] = self.block.transposed(u)
+        else:
+            self._flipped.scores(u, out=out[:-1])
+        out[-1] = u.sum(axis=0)
+        return out
+
+    def curved_products(self, h: Floats, v: Floats, shift: Floats) -> Floats:
+        """As `Block.curved_products`."""
+        if self._flipped is None:
+            return self.block.curved_products(h, v, shift)
+        u = self.block.scores(v)
+        curve_rows(h, np.ascontiguousarray(shift), u)
+        return self.transposed(u)
+
+    def gram_diagonal(self, h: Floats) -> Floats:
+        """The diagonal of Xᵀ diag(h) X for every column of h, and below it the sums of the columns."""
+        if self._flipped is None:
+            return np.vstack([self.block.gram_diagonal(h), h.sum(axis=0)])
+        squared = replace(self._flipped, values=self._flipped.values.astype(np.float64) ** 2)
+        return np.vstack([squared.scores(h), h.sum(axis=0)])
+
+    # Products for several problems, as `Block` has them.
+
+    def transposed_apart(self, u: list[Floats]) -> Floats:
+        """As `Block.transposed_apart`."""
+        return self.block.transposed_apart(u) if self._flipped is None else self.transposed(np.column_stack(u))
+
+    def curved_apart(self, h: list[Floats], v: Floats, shift: Floats) -> Floats:
+        """As `Block.curved_apart`."""
+        if self._flipped is None:
+            return self.block.curved_apart(h, v, shift)
+        u = self.block.scores(v)
+        u += shift
+        u *= np.column_stack(h)
+        return self.transposed(u)
+
+    def curved_rows(self, h: list[Floats]) -> tuple[Shard, list[Floats]]:
+        """The rows that have a curvature in any problem, with their curvatures, for many products.
+
+        Kernels pass over the others, but for those of the transposed matrix: there these rows are copied, unless they
+        are most of all.
+        """
+        if self._flipped is None:
+            return self, h
+        rows = np.flatnonzero(np.any(h, axis=0))
+        if len(rows) > _MOST * self.n_rows:
+            return self, h
+        block = self.block.gather(rows)
+        return Shard(ArrayDataset(block), 0, block.n_rows), [column[rows] for column in h]
+
+    @cached_property
+    def longest_row(self) -> float:
+        """max ‖x_i‖; one pass."""
+        return self.block.arrays.longest_row()
+
+    @computed_once
+    def _flipped(self) -> Block | None:
+        """The transposed matrix, where a product feature by feature is worth the copy.
+
+        Threads that take rows each need a sum of all features of their own. Where features are rare, adding those up
+        costs more than the product.
+        """
+        if not isinstance(self.data, ArrayDataset):
+            return None
+        block = self.block
+        return block.flipped() if block.is_sparse and block.nnz < _RARE * block.n_features else None

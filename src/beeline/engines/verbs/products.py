@@ -1,0 +1,159 @@
+"""Verbs that meet the features: scores, gradients and Hessians. Each reads the rows of its shard once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.engines.shards import Shard
+from beeline.kernels import curve_rows
+from beeline.losses import RowLoss, VectorLoss
+
+__all__ = [
+    "batched_gradients",
+    "batched_hessian_products",
+    "batched_scores",
+    "curved_rows",
+    "curved_rows_products",
+    "feature_moments",
+    "gradient",
+    "gram",
+    "hessian",
+    "hessian_diagonal",
+    "hessian_product",
+    "longest_row",
+    "mean_squared_norm",
+    "scores",
+    "single_scores",
+    "squared_features",
+]
+
+
+def scores(shard: Shard, *, w: Floats, b: Floats | float | None) -> Floats:
+    """z = Xw + b."""
+    z = shard.block.scores(w)
+    return z if b is None else z + b
+
+
+def gradient(shard: Shard, u: Floats, *, intercept: bool) -> tuple[Floats | float, ...]:
+    """Σ u_i x_i, and Σ u_i for an intercept; for several outputs one matrix, with the sums of the columns below."""
+    if u.ndim > 1:
+        return (shard.transposed(u),)
+    product = shard.block.transposed(u)
+    return (product, float(u.sum())) if intercept else (product,)
+
+
+def hessian_product(
+    shard: Shard, h: Floats, *, w: Floats, b: Floats | float, loss: RowLoss
+) -> tuple[Floats | float, ...]:
+    """Xᵀ of every row's Hessian times its scores by (w, b), and what an intercept gets."""
+    if not isinstance(loss, VectorLoss):
+        return shard.curved_product(h, w, float(b))
+    if loss.has_softmax_curvature:
+        return (shard.curved_products(h, w, np.asarray(b)),)
+    return (shard.transposed(loss.curved(h, shard.block.scores(w) + b)),)
+
+
+def hessian(
+    shard: Shard, h: Floats, *, intercept: bool, limit: float = 0.0, output: int | None = None
+) -> tuple[Floats | float, ...]:
+    """Xᵀ diag(h) X, the lower triangle; and Xᵀh and Σ h_i for an intercept.
+
+    Rows whose curvature does not exceed the limit are left out and cost nothing. `output` picks a column of h.
+    """
+    if output is not None:
+        h = np.ascontiguousarray(h[:, output])
+    if limit:
+        h = np.where(h > limit, h, 0.0)
+    block = shard.block
+    matrix = block.gram(h)
+    return (matrix, block.transposed(h), float(h.sum())) if intercept else (matrix,)
+
+
+def gram(shard: Shard, h: Floats) -> tuple[Floats]:
+    """Xᵀ diag(h) X, the lower triangle."""
+    return (shard.block.gram(h),)
+
+
+def hessian_diagonal(shard: Shard, h: Floats) -> tuple[Floats | float, ...]:
+    """The diagonal of Xᵀ diag(h) X and Σ h_i; for several outputs one matrix, with the sums of the columns below."""
+    if h.ndim > 1:
+        return (shard.gram_diagonal(h),)
+    return shard.block.gram_diagonal(h), float(h.sum())
+
+
+def squared_features(shard: Shard) -> tuple[Floats]:
+    """Σ x_ij² of every feature."""
+    return (shard.block.gram_diagonal(np.ones(shard.n_rows)),)
+
+
+def feature_moments(shard: Shard) -> tuple[Floats, Floats]:
+    """Σ x_ij² and Σ x_ij of every feature."""
+    block, ones = shard.block, np.ones(shard.n_rows)
+    return block.gram_diagonal(ones), block.transposed(ones)
+
+
+def longest_row(shard: Shard) -> tuple[float]:
+    """max ‖x_i‖; one pass, and none when it is asked for again."""
+    return (shard.longest_row,)
+
+
+def mean_squared_norm(shard: Shard, c: Floats, *, most: int) -> tuple[float, int]:
+    """Σ c_i‖x_i‖² over the first rows of a shard, and how many those are."""
+    n = min(most, shard.n_rows)
+    norms = shard.data.rows(shard.start, shard.start + n).squared_norms()
+    return float(np.sum(norms * c[:n])), n
+
+
+# For several problems over the same rows. What lies beside the rows comes as a vector for each problem, what belongs to
+# features as a column for each; where each problem has several outputs, these lie side by side.
+
+
+def batched_scores(shard: Shard, *, w: Floats, b: Floats, outputs: int) -> tuple[Floats, ...]:
+    """The scores of every problem by themselves."""
+    if outputs == 1:
+        return tuple(shard.block.scores_apart(w, b))
+    return tuple(_split(shard.block.scores(w) + b, outputs))
+
+
+def single_scores(shard: Shard, *, w: Floats, b: Floats, outputs: int) -> Floats:
+    """The scores of one problem."""
+    return batched_scores(shard, w=w, b=b, outputs=outputs)[0]
+
+
+def batched_gradients(shard: Shard, *u: Floats) -> tuple[Floats]:
+    """Xᵀu_k for every problem, and below it the sums of u_k."""
+    return (shard.transposed_apart(list(u)) if u[0].ndim == 1 else shard.transposed(np.hstack(u)),)
+
+
+def batched_hessian_products(shard: Shard, *h: Floats, w: Floats, b: Floats, loss: RowLoss) -> tuple[Floats]:
+    """Xᵀ of every row's Hessian times its scores by (w, b), for each problem."""
+    if not isinstance(loss, VectorLoss):
+        return (shard.curved_apart(list(h), w, b),)
+    outputs = w.shape[1] // len(h)
+    parts = _split(shard.block.scores(w), outputs)
+    shifts = b.reshape(len(h), outputs)
+    for k, (curvature, part) in enumerate(zip(h, parts, strict=True)):
+        if loss.has_softmax_curvature:
+            curve_rows(curvature, np.ascontiguousarray(shifts[k]), part)
+        else:
+            part[:] = loss.curved(curvature, part + shifts[k])
+    return (shard.transposed(np.hstack(parts)),)
+
+
+def curved_rows(shard: Shard, *h: Floats) -> tuple[Shard, list[Floats]]:
+    """The rows that have a curvature in any problem, with their curvatures: for many products."""
+    return shard.curved_rows(list(h))
+
+
+def curved_rows_products(
+    shard: Shard, rows: tuple[Shard, list[Floats]], *, w: Floats, b: Floats, loss: RowLoss
+) -> tuple[Floats]:
+    """As `batched_hessian_products`, over the rows that were picked by `curved_rows`."""
+    some, h = rows
+    return batched_hessian_products(some, *h, w=w, b=b, loss=loss)
+
+
+def _split(z: Floats, outputs: int) -> list[Floats]:
+    """The columns of each problem by themselves."""
+    return [np.ascontiguousarray(z[:, k : k + outputs]) for k in range(0, z.shape[1], outputs)]

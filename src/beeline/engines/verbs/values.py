@@ -1,0 +1,164 @@
+"""Verbs of losses: values, slopes and curvatures from scores, labels and costs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats
+from beeline.data.core.block import Block
+from beeline.engines.shards import Shard
+from beeline.losses import RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.checking import fault_after_training
+
+__all__ = [
+    "along",
+    "best_constant",
+    "conjugate",
+    "curvature_diagonals",
+    "curvature_sample",
+    "derivatives",
+    "faults",
+    "intercept_hessian",
+    "kink_histogram",
+    "kinks_in_bucket",
+    "loss_sum",
+    "slope_group_sums",
+    "slope_size_at",
+    "slopes",
+    "stretched",
+]
+
+
+def loss_sum(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss) -> tuple[float]:
+    """Σ c_i l(z_i, y_i)."""
+    return (loss.sum(z, y, c),)
+
+
+def slopes(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss) -> Floats:
+    """c_i · dl/dz of every row."""
+    return loss.slopes(z, y, c)
+
+
+def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: RowLoss, value: Floats | float) -> tuple[float]:
+    """Σ |c_i · dl/dz| where every row has the same score, or the same K of them."""
+    z = np.full((shard.n_rows, *np.shape(value)), value)
+    return (float(np.abs(loss.slopes(z, y, c)).sum()),)
+
+
+def derivatives(
+    shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss
+) -> tuple[tuple[Floats, Floats], tuple[float]]:
+    """Slopes and curvatures of every row, and the sum of the losses: a smooth loss gives them in one go."""
+    value, slope, curvature = loss.derivatives(z, y, c)
+    return (slope, curvature), (value,)
+
+
+def along(shard: Shard, z: Floats, dz: Floats, y: Floats, c: Floats, *, loss: RowLoss, t: float) -> tuple[float, float]:
+    """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
+    return loss.along(z, dz, t, y, c)
+
+
+def conjugate(shard: Shard, u: Floats, y: Floats, c: Floats, *, loss: RowLoss, scale: float) -> tuple[float]:
+    """What the dual variables scale·u cost."""
+    return (loss.dual_cost(u, y, c, scale),)
+
+
+def best_constant(shard: Shard, y: Floats, c: Floats, *, loss: RowLoss) -> tuple[Floats | float | None, float]:
+    """(the score of all rows alike with the least loss, the loss there), by a formula; None where there is none."""
+    best = loss.best_constant(y, c)
+    if best is None:
+        return None, np.nan
+    return best, loss.sum(np.full((len(y), *np.shape(best)), best), y, c)
+
+
+def curvature_diagonals(shard: Shard, h: Floats, *, loss: VectorLoss) -> Floats:
+    """The diagonals of each row's Hessian of K scores."""
+    return loss.curvature_diagonals(h)
+
+
+def curvature_sample(shard: Shard, h: Floats, *, most: int) -> tuple[Floats]:
+    """Some of the numbers, in even steps."""
+    numbers = h.ravel()
+    return (numbers[:: max(1, -(-numbers.size // most))].copy(),)
+
+
+def intercept_hessian(shard: Shard, h: Floats, *, loss: VectorLoss) -> tuple[Floats]:
+    """Σ_i H_i, of shape (K, K)."""
+    if not loss.has_softmax_curvature:
+        return (loss.curvature_total(h),)
+    k, totals = h.shape[1], h.sum(axis=1)
+    inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+    matrix: Floats = -Block(h, k).gram(inverse)
+    matrix[np.diag_indices(k)] += h.sum(axis=0)
+    return (matrix,)
+
+
+def slope_group_sums(shard: Shard, u: Floats, y: Floats, *, by_class: bool) -> tuple[Floats]:
+    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
+    k = u.shape[1]
+    sums = np.zeros((k if by_class else 2 * k, k))
+    group = y.astype(np.int64) if by_class else _alike(u)
+    for j in range(k):
+        sums[:, j] = np.bincount(group, u[:, j], len(sums))
+    return (sums,)
+
+
+def _alike(u: Floats) -> AnyArray:
+    largest = np.abs(u).argmax(axis=1)
+    groups: AnyArray = 2 * largest + (u[np.arange(len(u)), largest] > 0)
+    return groups
+
+
+def kink_histogram(
+    shard: Shard,
+    z: Floats,
+    dz: Floats,
+    y: Floats,
+    c: Floats,
+    *,
+    loss: ScalarLoss,
+    between: tuple[float, float],
+    buckets: int,
+) -> tuple[tuple[AnyArray], tuple[float, Floats]]:
+    """How the sum of the losses bends between two times of a line, in equal buckets.
+
+    Stays: in which bucket each row passes each of its kinks. Summed: the derivative by t at the end, and by how much it
+    grows in each bucket.
+    """
+    slope, jumps, marks = loss.kink_histogram(z, dz, y, c, between, buckets)
+    return (marks,), (slope, jumps)
+
+
+def kinks_in_bucket(
+    shard: Shard, marks: AnyArray, z: Floats, dz: Floats, y: Floats, c: Floats, *, loss: ScalarLoss, bucket: int
+) -> tuple[Floats, Floats]:
+    """The times at which rows pass their kinks in a bucket, and by how much the derivative grows at each."""
+    return loss.kinks_in_bucket(marks, z, dz, y, c, bucket)
+
+
+def stretched(
+    shard: Shard,
+    z: Floats,
+    dz: Floats,
+    y: Floats,
+    c: Floats,
+    *,
+    loss: ScalarLoss,
+    times: tuple[float, float, float],
+    out: tuple[Floats, Floats],
+) -> tuple[tuple[Floats, Floats], tuple[float, float, float, float]]:
+    """A step along a line, and a plane below the losses that suits a stretch of it, as `ScalarLoss.stretch` makes them.
+
+    Stays: the scores after the step and the slopes of the plane. They take the memory of z and dz, which is why these
+    are given up.
+    """
+    assert out[0] is z
+    assert out[1] is dz
+    return (z, dz), loss.stretch(z, dz, times, y, c)
+
+
+def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss, start: Floats) -> tuple[list[str]]:
+    """What is wrong with a loss of one's own between the scores without a model and those where training ended."""
+    some = c > 0
+    fault = fault_after_training(loss, y[some], np.broadcast_to(start, z.shape)[some], z[some])
+    return ([fault] if fault else [],)
