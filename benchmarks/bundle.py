@@ -105,7 +105,7 @@ def objective(name: str, strength: float, rows: int | None = None, regularizer: 
         picked = np.linspace(0, len(labels) - 1, rows).astype(int)
         matrix, labels = matrix[picked], labels[picked]
     data = ArrayDataset(Block(matrix.data, matrix.shape[1], matrix.indptr, matrix.indices))
-    return Objective(
+    return Objective.of(
         data, labels, np.full(len(labels), 1 / len(labels)), Hinge(), regularizer or L2(), strength, "none"
     )
 
@@ -235,7 +235,7 @@ def regression(report: Report) -> None:
     report.head("λ", "steps, ocas", "steps, bmrm", "seconds, ocas", "seconds, bmrm")
     for strength in STRENGTHS:
         costs = np.full(len(y), 1 / len(y))
-        o = Objective(from_arrays(X, y), y, costs, EpsilonInsensitive(0.1), L2(), strength, "free")
+        o = Objective.of(from_arrays(X, y), y, costs, EpsilonInsensitive(0.1), L2(), strength, "free")
         ocas, ours = timed_solve(Bundle(GAP, _PASSES), o)
         bmrm, theirs = timed_solve(Bundle(GAP, _BMRM_PASSES, variant="bmrm"), o, _HALF_A_MINUTE)
         over = "" if bmrm.gap <= GAP else "over "

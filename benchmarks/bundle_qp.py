@@ -38,7 +38,7 @@ def programmes(strength: float, steps: int) -> list[Programme]:
     rows = sets.binary("a9a")
     data = ArrayDataset(Block(rows.values, rows.shape[1], rows.indptr, rows.indices))
     costs = np.full(rows.shape[0], 1 / rows.shape[0])
-    objective = Objective(data, rows.labels, costs, Hinge(), L2(), strength, "none")
+    objective = Objective.of(data, rows.labels, costs, Hinge(), L2(), strength, "none")
     seen: list[Programme] = []
 
     def noted(H, f, start, *rest):

@@ -73,7 +73,7 @@ class Data:
     def objective(self, loss=None, strength: float = 1.0) -> Objective:
         """J over the rows; without a loss, the logistic one."""
         data = ArrayDataset(Block(self.values, self.shape[1], self.indptr, self.indices))
-        return Objective(data, self.y, np.ones(len(self.y)), loss or Logistic(), L1(), strength, "none")
+        return Objective.of(data, self.y, np.ones(len(self.y)), loss or Logistic(), L1(), strength, "none")
 
 
 def save(path: Path, rows: Rows) -> None:

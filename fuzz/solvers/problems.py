@@ -46,7 +46,7 @@ def make_problem(seed: int) -> Problem:
     intercept = "none" if loss.labels == "none" else str(random.choice(["free", "free", "regularized", "none"]))
     sparse = random.random() < 0.3
     data = from_arrays(scipy.sparse.csr_array(X) if sparse else X)
-    o = Objective(data, y, costs, loss, regularizer, 1.0, intercept, n_outputs=outputs)
+    o = Objective.of(data, y, costs, loss, regularizer, 1.0, intercept, n_outputs=outputs)
     solver = _solver(random, o)
     words = f"{loss!r} {regularizer!r} intercept={intercept} {n}×{d} K={outputs} X {how}, y {labels}, c {weights}"
     words += f" {'sparse' if sparse else 'dense'} {solver.name} tol={solver.tol:g}"

@@ -30,7 +30,7 @@ def problem(loss, regularizer=REGULARIZERS[0], intercept="free", X=ROWS, y=None)
     y = np.where(y > 0, 1.0, -1.0) if loss.labels in ("binary", "sets") else y
     intercept = "regularized" if loss.labels == "none" else intercept
     outputs = 3 if isinstance(loss, VectorLoss) else 1
-    return Objective(from_arrays(X), y, np.ones(len(X)), loss, regularizer, 1.0, intercept, n_outputs=outputs)
+    return Objective.of(from_arrays(X), y, np.ones(len(X)), loss, regularizer, 1.0, intercept, n_outputs=outputs)
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=lambda r: r.name)

@@ -5,17 +5,17 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse
+from objectives import arrays_of, over
 from row_orders import unsorted
 from solver_reference import optimum
 
 from beeline import convert
 from beeline.data.core.arrays import from_arrays
-from beeline.engines import Shard, Threads
+from beeline.engines import Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge, VectorLoss
 from beeline.objective import Objective
@@ -52,7 +52,7 @@ def problem(loss, regularizer=None, *, n=60, d=7, intercept="free", seed=0, layo
     rows = scipy.sparse.csr_array(X) if layout in ("sparse", "unsorted") else X
     rows = unsorted(rows) if layout == "unsorted" else rows
     outputs = CLASSES if loss.labels == "classes" else 1
-    return Objective(from_arrays(rows, y), y, c, loss, regularizer or L2(), strength, intercept, n_outputs=outputs)
+    return Objective.of(from_arrays(rows, y), y, c, loss, regularizer or L2(), strength, intercept, n_outputs=outputs)
 
 
 KNOWN = {}
@@ -60,21 +60,21 @@ KNOWN = {}
 
 def reference(o):
     """min J; the same problem is solved once for all solvers."""
-    X = o.data.block.to_dense()
-    parts = (X, o.labels, o.costs)
+    block, y, c = arrays_of(o)
+    parts = (block.to_dense(), y, c)
     key = (repr(o.loss), repr(o.regularizer), o.strength, o.intercept, *(part.tobytes() for part in parts))
     if key not in KNOWN:
-        KNOWN[key] = reference_of(o, X)
+        KNOWN[key] = reference_of(o, *parts)
     return KNOWN[key]
 
 
-def reference_of(o, X):
+def reference_of(o, X, y, c):
     kind, omega = o.loss, o.regularizer
     return optimum(
         kind.name,
         X,
-        o.labels,
-        o.costs,
+        y,
+        c,
         epsilon=getattr(kind, "epsilon", 0.0),
         strength=o.strength,
         l1=omega.l1,
@@ -149,7 +149,7 @@ def test_bounds_are_true_over_a_rounded_copy_of_the_rows(
 ):
     monkeypatch.setattr(shuffled, "_CACHED_BYTES", 0)
     o = problem(loss, regularizer, intercept=intercept, layout=layout, seed=4)
-    rows = shuffled.ShuffledRows.of(o.data, 0, rough=True)
+    rows = shuffled.ShuffledRows.of(o.rows, 0, rough=True)
     assert (rows.copied, rows.exact) == (True, False)
     best, bounds = reference(o), []
     result = solve(solver, o, tol=tol, callback=lambda step: bounds.append(step.bound))
@@ -173,10 +173,9 @@ def test_weights_are_repetitions(solver, loss, regularizer, intercept):
     o = problem(loss, regularizer, n=30, intercept=intercept)
     times = np.random.default_rng(5).integers(0, 4, size=30)
     rows = np.repeat(np.arange(30), times)
-    weighted = replace(o, costs=times.astype(float))
-    repeated = replace(
-        o, data=from_arrays(o.data.block.to_dense()[rows]), labels=o.labels[rows], costs=np.ones(len(rows))
-    )
+    block, y, _ = arrays_of(o)
+    weighted = over(o, costs=times.astype(float))
+    repeated = over(o, from_arrays(block.to_dense()[rows]), labels=y[rows], costs=np.ones(len(rows)))
     one, other = solve(solver, weighted), solve(solver, repeated)
     assert one.objective == pytest.approx(other.objective, rel=2 * TOL)
 
@@ -184,7 +183,7 @@ def test_weights_are_repetitions(solver, loss, regularizer, intercept):
 @every_pair
 def test_the_order_of_features_in_a_row_does_not_matter(solver, loss, regularizer):
     dense, in_order, mixed = (problem(loss, regularizer, layout=layout) for layout in ("dense", "sparse", "unsorted"))
-    assert not np.array_equal(mixed.data.block.indices, in_order.data.block.indices)
+    assert not np.array_equal(mixed.rows.local().indices, in_order.rows.local().indices)
     results = [solve(solver, o) for o in (dense, in_order, mixed)]
     for result in results[:2]:
         assert results[2].objective == pytest.approx(result.objective, rel=2 * TOL)
@@ -211,24 +210,12 @@ def test_same_bits_from_several_python_threads():
 @every_pair
 def test_store_gives_what_arrays_give(solver, loss, regularizer, tmp_path):
     o = problem(loss, regularizer, n=200, layout="sparse")
-    store = convert(o.data.X, tmp_path / "rows.store")
+    store = convert(o.rows.local().to_scipy(), tmp_path / "rows.store")
     assert store.n_rows == 200
-    mine, other = (solve(solver, one, tol=1e-4) for one in (o, replace(o, data=store)))
+    mine, other = (solve(solver, one, tol=1e-4) for one in (o, over(o, store)))
     assert other.gap <= 1e-4
     assert mine.objective == pytest.approx(other.objective, rel=2e-4)
     assert other.objective == pytest.approx(o.at(other.theta).value, rel=1e-12)
-
-
-class Split(Threads):
-    """Cuts the rows into a given number of shards."""
-
-    def __init__(self, count):
-        super().__init__()
-        self.count = count
-
-    def shards(self, data):
-        edges = [data.n_rows * k // self.count for k in range(self.count + 1)]
-        return [Shard(data, start, stop) for start, stop in pairwise(edges)]
 
 
 @every_pair
@@ -237,11 +224,13 @@ def test_same_answer_for_any_number_of_shards(solver, loss, regularizer, interce
     o = problem(loss, regularizer, n=61, intercept=intercept, seed=1)
     one = solve(solver, o, tol=1e-4)
     for count in (2, 4):
-        other = solve(solver, replace(o, engine=Split(count)), tol=1e-4)
+        cut = over(o, engine=Threads(n_shards=count))
+        assert cut.rows.n_shards == count
+        other = solve(solver, cut, tol=1e-4)
         assert other.gap <= 1e-4
         assert other.objective == pytest.approx(one.objective, rel=2e-4)
         assert other.objective == pytest.approx(o.at(other.theta).value, rel=1e-12)
-    warm = solve(solver, replace(o, engine=Split(3)), tol=1e-4, start=one.theta)
+    warm = solve(solver, over(o, engine=Threads(n_shards=3)), tol=1e-4, start=one.theta)
     assert warm.objective == pytest.approx(one.objective, rel=2e-4)
 
 
@@ -254,7 +243,7 @@ def test_warm_start_does_not_hurt(solver, loss, regularizer, intercept):
     assert warm.gap <= 1e-5
     assert warm.objective <= cold.objective * (1 + 1e-12)
     assert warm.passes <= 1.5 * cold.passes + 3
-    near = solve(solver, replace(o, costs=1.1 * o.costs), tol=1e-5, start=cold.theta)
+    near = solve(solver, over(o, costs=1.1 * arrays_of(o)[2]), tol=1e-5, start=cold.theta)
     assert near.gap <= 1e-5
 
 
@@ -344,13 +333,13 @@ def test_degenerate_data(solver, loss, regularizer):
     for X in (np.zeros((4, 3)), np.ones((4, 1)), np.ones((4, 3)) * 1e-8):
         for intercept in INTERCEPTS:
             o = problem(loss, regularizer, intercept=intercept)
-            o = replace(o, data=from_arrays(X), labels=y, costs=np.ones(4))
+            o = over(o, from_arrays(X), labels=y, costs=np.ones(4))
             # Four equal rows of several classes: directions by conjugate gradients go back and forth between them.
             result = solve(solver, o, tol=1e-3 if solver is RoundedNewton and o.n_outputs > 1 else TOL)
             assert np.isfinite(result.theta).all()
             assert result.objective <= o.at().value + 1e-12
     o = problem(loss, regularizer, intercept="none")
-    o = replace(o, data=from_arrays(np.eye(3)), labels=np.ones(3), costs=np.zeros(3))
+    o = over(o, from_arrays(np.eye(3)), labels=np.ones(3), costs=np.zeros(3))
     assert solve(solver, o).objective == pytest.approx(0, abs=1e-12)
 
 

@@ -47,7 +47,7 @@ def shared(compute):
 def test_each_part_of_the_work_is_shared_out(layout, loss):
     outputs = CLASSES if isinstance(loss, VectorLoss) else 1
     y = Y[layout].astype(float) if outputs > 1 else np.where(Y[layout] > 1, 1.0, -1.0)
-    o = Objective(from_arrays(ROWS[layout]), y, np.ones(N), loss, L2(), n_outputs=outputs)
+    o = Objective.of(from_arrays(ROWS[layout]), y, np.ones(N), loss, L2(), n_outputs=outputs)
     theta = np.random.default_rng(9).normal(size=o.size)
     point = o.at(theta)
     assert shared(lambda: o.scores(theta))
@@ -106,7 +106,7 @@ def test_every_loss(same_bits, name, regularizer):
     outputs = 3 if isinstance(loss, VectorLoss) else 1
     intercept = "regularized" if loss.labels == "none" else "free"
     c = np.random.default_rng(9).uniform(0.5, 1.5, size=N)  # or sums of whole numbers would be exact
-    o = Objective(from_arrays(X), y, c, loss, regularizer, 1.0, intercept, n_outputs=outputs)
+    o = Objective.of(from_arrays(X), y, c, loss, regularizer, 1.0, intercept, n_outputs=outputs)
     same_bits(lambda: choose_solver(o, max_passes=10).run(o).theta, threads=(1, 3))
 
 

@@ -23,7 +23,7 @@ def test_starts_are_as_far_from_the_optimum_as_published(shared_data):
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(shared_data("ijcnn1") / "ijcnn1.trn.bz2", n_features=22)
-    base = Objective(from_arrays(X), y, np.ones(len(y)), get_loss("logistic"), L2(), 1.0, "none")
+    base = Objective.of(from_arrays(X), y, np.ones(len(y)), get_loss("logistic"), L2(), 1.0, "none")
     solver = Newton(1e-12)
     for power, published in PUBLISHED.items():
         C = 2.0**power

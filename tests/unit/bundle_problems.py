@@ -15,7 +15,7 @@ def problem(loss, regularizer=None, *, n=200, d=8, intercept="free", seed=0, str
     y = np.where(z > 0, 1.0, -1.0) if loss.labels == "binary" else z
     if loss.labels == "classes":
         y = random.integers(0, outputs, size=n).astype(float)
-    return Objective(
+    return Objective.of(
         from_arrays(X, y),
         y,
         random.uniform(0.5, 1.5, n),

@@ -149,7 +149,7 @@ class TestCentre:
         random = np.random.default_rng(0)
         X = random.normal(size=(300, 20))
         y = np.where(X[:, 0] - X[:, 1] + 0.3 * random.normal(size=300) > 0, 1.0, -1.0)
-        o = Objective(from_arrays(X, y), y, np.ones(300), Hinge(), L1(), 20.0, "free")
+        o = Objective.of(from_arrays(X, y), y, np.ones(300), Hinge(), L1(), 20.0, "free")
         trace = []
         result = Bundle(1e-3).run(o, None, lambda step: trace.append(step.objective))
         assert np.count_nonzero(result.theta[:20]) <= 4
@@ -293,7 +293,7 @@ class TestOwnLosses:
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_rows_without_features(regularizer, intercept):
     y = np.array([1.0, -1.0, 1.0, 1.0])
-    o = Objective(from_arrays(np.zeros((4, 0))), y, np.ones(4), Hinge(), regularizer, 1e-3, intercept)
+    o = Objective.of(from_arrays(np.zeros((4, 0))), y, np.ones(4), Hinge(), regularizer, 1e-3, intercept)
     assert Bundle(1e-6).solve(o).objective == pytest.approx(2.0 if intercept == "free" else 4.0)
 
 
@@ -317,7 +317,7 @@ def test_a_centre_that_went_astray_is_left(seed, monkeypatch):
     random = np.random.default_rng(seed)
     X = 1.2e8 + 1e3 * random.normal(size=(10, 3))
     y = (X - X.mean(axis=0)) @ random.normal(size=3) / 1e3
-    o = Objective(from_arrays(X), y, np.full(10, 500.0), Quantile(0.5), L1(), 1.0, "regularized")
+    o = Objective.of(from_arrays(X), y, np.full(10, 500.0), Quantile(0.5), L1(), 1.0, "regularized")
     sizes = []
 
     class Noted(bundle.CentredModel):

@@ -86,7 +86,7 @@ class TestKinks:
         """Its ends may be where a programme went astray; tangents there are differences of huge numbers."""
         random = np.random.default_rng(0)
         X, y = random.normal(size=(30, 3)), np.sign(random.normal(size=30))
-        o = Objective(from_arrays(X), y, random.random(30), loss, L1(), 1.0, intercept)
+        o = Objective.of(from_arrays(X), y, random.random(30), loss, L1(), 1.0, intercept)
         best = o.at(0.1 * random.normal(size=o.size))
         _, plane = _stretched(best.line(far * random.normal(size=o.size)), 0.0, 0.0, 0.2)
         for scale in (0.0, 0.1, 1.0, 10.0):
@@ -120,12 +120,12 @@ class TestLineSearch:
     def test_from_kinks_at_the_start(self):
         # All residuals are zero at t = 0, where J has no slope but two.
         o = problem(EpsilonInsensitive(0.0), intercept="none")
-        o = Objective(o.data, np.zeros(200), o.costs, o.loss, o.regularizer, intercept="none")
+        o = Objective.of(o.data, np.zeros(200), o.costs, o.loss, o.regularizer, intercept="none")
         assert valley(o.at().line(np.ones(o.size)), 0.0, np.inf, 1.0).t == 0.0
 
     def test_rows_that_share_a_kink(self):
         X, y = np.ones((6, 1)), np.array([1.0, 1, 1, 1, -1, -1])
-        o = Objective(from_arrays(X), y, np.ones(6), Hinge(), L2(), 1e-3, "none")
+        o = Objective.of(from_arrays(X), y, np.ones(6), Hinge(), L2(), 1e-3, "none")
         found = valley(o.at().line(np.ones(1)), -10.0, 10.0, 0.3)
         assert found.t == pytest.approx(1.0)
         assert found.left < found.t < found.right

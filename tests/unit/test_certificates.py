@@ -222,7 +222,7 @@ class TestLies:
     """What a solver says is not taken at its word."""
 
     X = np.random.default_rng(0).normal(size=(40, 3))
-    o = Objective(from_arrays(X), np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(40), Logistic(), L2())
+    o = Objective.of(from_arrays(X), np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(40), Logistic(), L2())
 
     def test_a_bound_above_the_objective_ends_nothing(self):
         result = _Liar(bound=1e9).run(self.o)
@@ -265,7 +265,7 @@ def test_rounding_counts_where_labels_are_met_to_the_last_digit():
     random = np.random.default_rng(0)
     x, y = random.normal(size=20), 1e6 + random.normal(size=20)
     x, y = x[x * (y / x) == y], y[x * (y / x) == y]
-    o = Objective(from_arrays(np.diag(x)), y, np.full(len(y), 1e7), LeastSquares(), L2(), 1e-20, "none")
+    o = Objective.of(from_arrays(np.diag(x)), y, np.full(len(y), 1e7), LeastSquares(), L2(), 1e-20, "none")
     point = o.at(y / x)
     assert point.loss == 0
     missed = [Fraction(a) * Fraction(b) - Fraction(c) for a, b, c in zip(x, point.theta, y, strict=True)]

@@ -312,4 +312,4 @@ class TestFailures:
 
 
 def _objective(rows):
-    return Objective(from_arrays(rows), np.where(TWO == "yes", 1.0, -1.0), np.ones(300), _loss("logistic"), L2())
+    return Objective.of(from_arrays(rows), np.where(TWO == "yes", 1.0, -1.0), np.ones(300), _loss("logistic"), L2())

@@ -114,7 +114,7 @@ def test_rows_that_weigh_nothing(loss, size, tol):
     X[::3] *= size
     y = random.integers(0, 3, size=40).astype(float)
     costs = 10 ** random.uniform(-3, 4, size=40)
-    result = ClassDualCD(tol, 1e5).run(Objective(from_arrays(X), y, costs, loss, L2(), 1.0, "none", n_outputs=3))
+    result = ClassDualCD(tol, 1e5).run(Objective.of(from_arrays(X), y, costs, loss, L2(), 1.0, "none", n_outputs=3))
     assert result.status is Status.CONVERGED
 
 
@@ -161,7 +161,7 @@ def objective(k, n=150, d=20, intercept="free", seed=0, cost=1.0, **settings):
     y = (X @ random.normal(size=(d, k)) + random.gumbel(size=(n, k))).argmax(axis=1).astype(float)
     data = from_arrays(scipy.sparse.csr_array(X))
     costs = np.full(n, float(cost))
-    return Objective(data, y, costs, CrammerSinger(), L2(), 1.0, intercept, n_outputs=k, **settings)
+    return Objective.of(data, y, costs, CrammerSinger(), L2(), 1.0, intercept, n_outputs=k, **settings)
 
 
 @pytest.mark.parametrize("k", [33, 50])
@@ -188,7 +188,7 @@ def test_two_classes_are_the_hinge_of_their_difference(intercept):
 
 
 def replace_loss(o, loss, labels, strength):
-    return Objective(o.data, labels, o.costs, loss, o.regularizer, strength, o.intercept)
+    return Objective.of(o.data, labels, o.costs, loss, o.regularizer, strength, o.intercept)
 
 
 def test_free_intercepts_sum_to_zero():
@@ -217,7 +217,7 @@ def test_rows_that_can_hardly_be_told_apart_give_no_worse_than_nothing():
     random = np.random.default_rng(0)
     X = 1.0 + 1e-5 * random.normal(size=(200, 4))
     y = np.repeat(np.arange(4.0), 50)
-    o = Objective(from_arrays(X), y, np.full(200, 1e4), CrammerSinger(), L2(), 1e-6, "free", n_outputs=4)
+    o = Objective.of(from_arrays(X), y, np.full(200, 1e4), CrammerSinger(), L2(), 1e-6, "free", n_outputs=4)
     result = ClassDualCD(1e-3, 300).run(o)
     assert result.status is Status.LIMIT
     assert result.objective <= o.at().value

@@ -55,7 +55,7 @@ def problem(loss, regularizer=None, *, m=60, d=25, density=0.4, strength=1.0, in
     if loss.labels == "binary":
         y = np.where(y > 0, 1.0, -1.0)
     costs = rng.uniform(0.2, 2, m)
-    return Objective(from_arrays(X), y, costs, loss, regularizer or L1(), strength, intercept, **settings)
+    return Objective.of(from_arrays(X), y, costs, loss, regularizer or L1(), strength, intercept, **settings)
 
 
 def reference(objective):
@@ -225,7 +225,7 @@ def test_same_bits_for_any_number_of_threads(same_bits):
     rng = np.random.default_rng(0)
     X = scipy.sparse.random_array((20_000, 400), density=0.03, rng=rng, format="csr")
     y = np.where(X @ rng.normal(size=400) + 0.1 * rng.normal(size=20_000) > 0, 1.0, -1.0)
-    objective = Objective(from_arrays(X), y, np.ones(20_000), Logistic(), L1(), 8.0)
+    objective = Objective.of(from_arrays(X), y, np.ones(20_000), Logistic(), L1(), 8.0)
     same_bits(lambda: L1CD(tol=1e-8).solve(objective).theta)
 
 

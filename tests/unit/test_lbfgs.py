@@ -35,7 +35,7 @@ def test_changes_whose_square_vanishes_are_no_curvature():
     # The slopes of rows that are far on the right side are 1e-200, and most of J is that of rows without a feature.
     X, costs = np.zeros((5, 5)), 460.912193 * np.array([1, 1, 1, 1e6, 1])
     X[[0, 1, 4], 2] = X[1, 3] = 1.0
-    o = Objective(from_arrays(X), -np.ones(5), costs, Exponential(), L1(), 1.0, "none")
+    o = Objective.of(from_arrays(X), -np.ones(5), costs, Exponential(), L1(), 1.0, "none")
     result = LBFGS(1e-6).run(o)
     assert (result.theta[2:4] < 0).all()
     assert result.objective - result.bound <= 2e-6 * result.objective

@@ -34,7 +34,7 @@ def blocks(X):
 def problems(data, y, loss="logistic", intercept="free", n=3, engine=None):
     costs = np.random.default_rng(1).integers(0, 3, size=(n, len(y))).astype(float)
     more = {} if engine is None else {"engine": engine}
-    first = Objective(data, y, costs[0], get_loss(loss), L2(), 1.0, intercept, **more)
+    first = Objective.of(data, y, costs[0], get_loss(loss), L2(), 1.0, intercept, **more)
     return [first, *(first.with_costs(c) for c in costs[1:])]
 
 
@@ -170,7 +170,7 @@ def test_seeing_features_through_a_scaling_is_scaling_them(intercept):
     seen.set_strength(0.2)
     seen.solve()
     for k, point in enumerate(seen.points):
-        scaled = Objective(
+        scaled = Objective.of(
             from_arrays(X * factor[:, k] + shift[:, k]), y, plain[k].costs, get_loss("logistic"), L2(), 0.2, intercept
         )
         alone = Newton(tol=1e-14).run(scaled)
@@ -232,7 +232,7 @@ def test_a_row_that_outweighs_all_others_misleads_nobody(weight, length):
     costs[7] = weight
     data = from_arrays(X)
     train = [np.arange(200) % 5 != k for k in range(5)]
-    every = [Objective(data, y, np.where(rows, costs, 0.0), get_loss("squared"), L2()) for rows in train]
+    every = [Objective.of(data, y, np.where(rows, costs, 0.0), get_loss("squared"), L2()) for rows in train]
     newton = LockstepNewton(every, [0] * 5)
     for strength in 2.0 ** np.arange(10, -6, -1):
         newton.set_strength(strength)

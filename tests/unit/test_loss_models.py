@@ -54,7 +54,7 @@ def _taken(name):
     if isinstance(loss, VectorLoss):
         loss = loss.each or loss
     outputs = 3 if isinstance(loss, VectorLoss) else 1
-    o = Objective(from_arrays(X), Z, np.ones(120), loss, L2(), n_outputs=outputs)
+    o = Objective.of(from_arrays(X), Z, np.ones(120), loss, L2(), n_outputs=outputs)
     return any(solver.create(1e-4, 1, 0).refusal(o) is None for solver in SOLVERS.values())
 
 
@@ -202,7 +202,7 @@ class TestSets:
         y = np.where(SETS == 1, 1.0, -1.0)
         task = Task(from_arrays(scipy.sparse.csr_array(X)), y, None, LOSSES["multilabel_squared_hinge"](), L2())
         apart = train(task, "newton", tol=1e-9)
-        together = Objective(task.data, y, np.ones(120), task.loss, L2(), n_outputs=3)
+        together = Objective.of(task.data, y, np.ones(120), task.loss, L2(), n_outputs=3)
         result = Newton(1e-9).solve(together)
         assert result.objective == pytest.approx(sum(one.objective for one in apart.results), rel=1e-8)
         w, b = together.split(result.theta)
@@ -367,7 +367,7 @@ class TestOwnLosses:
 
 
 def test_newton_takes_any_hessian_of_several_scores():
-    o = Objective(from_arrays(X), VECTORS, np.ones(120), _Skewed(), L2(), n_outputs=2)
+    o = Objective.of(from_arrays(X), VECTORS, np.ones(120), _Skewed(), L2(), n_outputs=2)
     weights, intercepts = o.split(Newton(1e-12).solve(o).theta)
     for k, factor in enumerate((2.0, 10.0)):
         one = LinearModel("squared", C=factor, tol=1e-12).fit(X, VECTORS[:, k])

@@ -48,9 +48,9 @@ class TestForm:
         with pytest.raises(ParameterError, match="multiclass must be one of auto, ovr"):
             task(multiclass="ovo")
         with pytest.raises(ParameterError, match="does not take 1 scores a row"):
-            Objective(from_arrays(X), Y.astype(float), np.ones(240), Softmax(), L2())
+            Objective.of(from_arrays(X), Y.astype(float), np.ones(240), Softmax(), L2())
         with pytest.raises(ParameterError, match="does not take 3 scores a row"):
-            Objective(from_arrays(X), Y.astype(float), np.ones(240), Logistic(), L2(), n_outputs=3)
+            Objective.of(from_arrays(X), Y.astype(float), np.ones(240), Logistic(), L2(), n_outputs=3)
 
     def test_l1(self):
         sparse = LogisticRegression(multi_class="softmax", l1_ratio=1.0, C=0.05).fit(X, Y)
@@ -208,6 +208,6 @@ def test_a_loss_of_ones_own():
 def test_intercepts_whose_slopes_are_next_to_nothing(cost):
     """Rows of one class only: with kinks rounded off less and less, slopes fall below 1e-308 before they are zero."""
     data, costs = from_arrays(np.zeros((5, 1))), np.full(5, cost)
-    null = Objective(data, np.zeros(5), costs, MulticlassPerceptron(), L2(), 1.0, "free", n_outputs=5).null
+    null = Objective.of(data, np.zeros(5), costs, MulticlassPerceptron(), L2(), 1.0, "free", n_outputs=5).null
     assert np.isfinite(null.theta).all()
     assert null.value <= 1e-9 * cost

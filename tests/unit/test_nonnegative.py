@@ -30,7 +30,7 @@ CLASSES = np.digitize(TARGET, [-0.5, 1.5])
 
 
 def problem(loss, regularizer, y, **options):
-    return Objective(from_arrays(X), np.asarray(y, float), np.ones(N), loss, regularizer, **options)
+    return Objective.of(from_arrays(X), np.asarray(y, float), np.ones(N), loss, regularizer, **options)
 
 
 class TestOptimum:

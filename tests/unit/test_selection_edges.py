@@ -106,7 +106,7 @@ def test_an_estimator_limits_its_search_too():
 def test_what_rounding_stops_is_no_pass_limit():
     """Nothing lowers J any more, and the tolerance is out of reach: more passes would not help."""
     X, y = rows()
-    o = Objective(from_arrays(X), np.where(y > 0, 1.0, -1.0), np.ones(60), get_loss("logistic"), L2())
+    o = Objective.of(from_arrays(X), np.where(y > 0, 1.0, -1.0), np.ones(60), get_loss("logistic"), L2())
     newton = LockstepNewton([o], [0], ByPromise(1e-300))
     newton.set_strength(1.0)
     with warnings.catch_warnings():
@@ -173,7 +173,7 @@ def test_threads_do_not_show_where_problems_share_transposed_rows(same_bits):
     rng = np.random.default_rng(1)
     n = 10_000
     S = scipy.sparse.random(n, 4000, 0.005, "csr", random_state=rng)
-    o = Objective(from_arrays(S), np.where(rng.random(n) < 0.5, 1.0, -1.0), np.ones(n), get_loss("logistic"), L2())
+    o = Objective.of(from_arrays(S), np.where(rng.random(n) < 0.5, 1.0, -1.0), np.ones(n), get_loss("logistic"), L2())
     alone = o.at(theta := rng.normal(size=o.size)).gradient
     point = o.at(theta)
     point.hessian_product(theta)

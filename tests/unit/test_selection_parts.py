@@ -200,7 +200,7 @@ def test_the_lowest_is_that_of_the_paper(loss, slope, sparse):
     X, y = labelled()
     data = from_arrays(scipy.sparse.csr_matrix(X) if sparse else X)
     bound = 1 / (slope * len(y) * (X**2).sum(axis=1).max())
-    found = lowest_C(Objective(data, y, np.ones(len(y)), get_loss(loss), L2(), intercept="none"))
+    found = lowest_C(Objective.of(data, y, np.ones(len(y)), get_loss(loss), L2(), intercept="none"))
     assert found <= bound < 2 * found
     assert math.log2(found).is_integer()
 
@@ -208,7 +208,7 @@ def test_the_lowest_is_that_of_the_paper(loss, slope, sparse):
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_below_the_lowest_no_score_reaches_its_margin(loss):
     X, y = labelled()
-    o = Objective(from_arrays(X), y, np.ones(len(y)), get_loss(loss), L2(), intercept="none")
+    o = Objective.of(from_arrays(X), y, np.ones(len(y)), get_loss(loss), L2(), intercept="none")
     theta = Newton(tol=1e-12).run(o.with_strength(1 / lowest_C(o))).theta
     assert np.abs(X @ theta).max() < 1
 
@@ -216,7 +216,7 @@ def test_below_the_lowest_no_score_reaches_its_margin(loss):
 @pytest.mark.parametrize("intercept", ["free", "none"])
 def test_with_l1_a_path_begins_where_all_weights_are_zero(intercept):
     X, y = labelled()
-    o = Objective(from_arrays(X), y, np.ones(len(y)), get_loss("logistic"), L1(), intercept=intercept)
+    o = Objective.of(from_arrays(X), y, np.ones(len(y)), get_loss("logistic"), L1(), intercept=intercept)
     C = null_C(o)
     assert not np.any(L1CD(tol=1e-10).run(o.with_strength(1 / C)).theta[:6])
     assert np.any(L1CD(tol=1e-10).run(o.with_strength(1 / (2.1 * C))).theta[:6])
@@ -231,7 +231,7 @@ def test_the_highest():
 def test_theorem_8(loss):
     """‖∇f(w_{C/Δ}; C)‖/‖∇f(0; C)‖ tends to (Δ − 1)/Δ as C → 0 and to 0 as C → ∞."""
     X, y = labelled()
-    o = Objective(from_arrays(X), y, np.ones(len(y)), get_loss(loss), L2(), intercept="none")
+    o = Objective.of(from_arrays(X), y, np.ones(len(y)), get_loss(loss), L2(), intercept="none")
     for delta in (2.0, 3.0):
         ratios = {}
         for C in (1e-7, 1e7):
@@ -248,7 +248,7 @@ def test_the_stop_ratio_needs_no_data(tol, delta):
     """∇f(w; ΔC) = (1 − Δ)w + Δr, with r = ∇f(w; C), whether w is an exact optimum or not; so goes lockstep."""
     X, y = labelled()
     C = 0.3
-    form = Objective(from_arrays(X), y, np.full(len(y), C), get_loss("logistic"), L2(), intercept="none")
+    form = Objective.of(from_arrays(X), y, np.full(len(y), C), get_loss("logistic"), L2(), intercept="none")
     w = Newton(tol=tol).run(form).theta
     later = form.with_costs(np.full(len(y), delta * C))
     residual = form.at(w).gradient

@@ -43,7 +43,7 @@ def problem(name, intercept="free", layout="dense", regularizer=None, strength=1
     y = np.round(np.exp(0.3 * SCORES)) if name == "poisson" else LABELS[loss.labels]
     outputs = 4 if loss.labels == "classes" else 1
     data = from_arrays(LAYOUTS[layout])
-    return Objective(data, y, COSTS, loss, regularizer or L2(), strength, intercept, n_outputs=outputs)
+    return Objective.of(data, y, COSTS, loss, regularizer or L2(), strength, intercept, n_outputs=outputs)
 
 
 def agree(solver, o, tol):
@@ -114,7 +114,7 @@ def test_limits_are_kept():
 
 
 def test_large_problems_are_not_small():
-    assert not is_small(Objective(from_arrays(np.ones((10, 300))), np.ones(10), np.ones(10), get_loss("squared"), L2()))
+    assert not is_small(Objective.of(from_arrays(np.ones((10, 300))), np.ones(10), np.ones(10), get_loss("squared"), L2()))
 
 
 def test_ctrl_c_between_small_problems(monkeypatch):

@@ -80,6 +80,8 @@ class Rows(ABC):
         How many runs of rows there are.
     in_process
         Whether the rows lie in this process or on its disk, so that `local` costs nothing but reading them.
+    immediate
+        Whether verbs are run when they are asked for, so that nothing is won by asking for several things together.
     in_memory
         Whether a pass over the rows reads no file.
     """
@@ -90,6 +92,7 @@ class Rows(ABC):
     n_shards: int
     in_process: bool = False
     in_memory: bool = False
+    immediate: bool = False
 
     @abstractmethod
     def call(

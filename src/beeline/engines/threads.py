@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +12,8 @@ from beeline._types import AnyArray
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.engines.base import Engine, Origin, Promise, Rows, RowVector, Verb
+from beeline.engines.running import run
 from beeline.engines.shards import Shard
-from beeline.engines.tree import add_parts, fold
 from beeline.exceptions import ParameterError
 
 __all__ = ["Threads"]
@@ -71,7 +71,7 @@ class _LocalVector(RowVector):
 class LocalRows(Rows):
     """Rows in this process, or on its disk."""
 
-    in_process = True
+    in_process = immediate = True
 
     def __init__(self, data: Dataset, shards: list[Shard]) -> None:
         self.data, self.shards = data, shards
@@ -90,44 +90,14 @@ class LocalRows(Rows):
         reduce: str | None,
         reuse: Sequence[RowVector] = (),
     ) -> tuple[tuple[RowVector, ...], Promise]:
-        """Run a verb on every shard, one after the other."""
-        results = self._results(verb, vectors, small, reuse)
-        if not outputs:
-            return (), Promise(_reduced(results, str(reduce)))
-        kept: list[list[Any]] = [[] for _ in range(outputs)]
-        parts = []
-        for result in results:
-            made, rest = result if reduce is not None else (result, None)
-            for column, one in zip(kept, made if outputs > 1 or reduce is not None else (made,), strict=True):
-                column.append(one)
-            parts.append(rest)
+        """Run a verb on every shard, one after the other, at once."""
+        kept, reduced = run(self.shards, verb, _parts(vectors), small, outputs, reduce, _parts(reuse))
         for vector in reuse:
             assert isinstance(vector, _LocalVector)
             vector.give_up()
-        made = tuple(
-            _LocalVector(column, Origin(verb, tuple(vectors), small, k)) for k, column in enumerate(kept)
-        )
-        return made, Promise(_reduced(iter(parts), reduce) if reduce is not None else None)
-
-    def _results(
-        self, verb: Verb, vectors: Sequence[RowVector], small: dict[str, Any], reuse: Sequence[RowVector]
-    ) -> Iterator[Any]:
-        columns = [vector.parts for vector in vectors]  # type: ignore[attr-defined]
-        if not reuse:
-            return (verb(shard, *(column[i] for column in columns), **small) for i, shard in enumerate(self.shards))
-        outs = [vector.parts for vector in reuse]  # type: ignore[attr-defined]
-        return (
-            verb(shard, *(column[i] for column in columns), out=tuple(out[i] for out in outs), **small)
-            for i, shard in enumerate(self.shards)
-        )
-
-    def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
-        """A row vector: what the verb makes of each shard."""
-        return _LocalVector(list(self._results(verb, vectors, small, ())), Origin(verb, vectors, small))
-
-    def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
-        """The sums over all shards of each part that the verb returns, as a tuple."""
-        return Promise(_reduced(self._results(verb, vectors, small, ()), "sum"))
+        beside = tuple(vectors)
+        made = tuple(_LocalVector(column, Origin(verb, beside, small, k)) for k, column in enumerate(kept))
+        return made, Promise(reduced)
 
     def scatter(self, column: AnyArray) -> RowVector:
         """The array itself, in views."""
@@ -149,9 +119,5 @@ class LocalRows(Rows):
         return concatenate(list(self.data.blocks()))
 
 
-def _reduced(results: Iterator[Any], how: str) -> tuple[Any, ...]:
-    if how == "sum":
-        return tuple(fold(results, add_parts))
-    if how == "max":
-        return tuple(max(parts) for parts in zip(*results, strict=True))
-    return tuple(np.concatenate(parts) for parts in zip(*results, strict=True))
+def _parts(vectors: Sequence[RowVector]) -> list[list[Any]]:
+    return [vector.parts for vector in vectors]  # type: ignore[attr-defined]

@@ -108,6 +108,10 @@ class CrammerSinger(ClassLoss):
         return SoftMargin(unit_margins, width)
 
 
+def _no_margins(z: Floats, y: Floats) -> Floats:
+    return np.zeros_like(z)
+
+
 class MulticlassPerceptron(ClassLoss):
     """max_k z_k − z_y: the perceptron of several classes (M2).
 
@@ -140,7 +144,7 @@ class MulticlassPerceptron(ClassLoss):
         """Rounded by entropy: a softmax."""
         from beeline.losses.soft_margins import SoftMargin
 
-        return SoftMargin(lambda z, y: np.zeros_like(z), width)
+        return SoftMargin(_no_margins, width)
 
 
 class WestonWatkins(ClassLoss):

@@ -11,7 +11,7 @@ import numpy as np
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
-from beeline.engines import Engine, Rows, RowVector, Threads
+from beeline.engines import Engine, Promise, Rows, RowVector, Threads
 from beeline.engines.verbs import columns, products
 from beeline.exceptions import ParameterError
 from beeline.losses import RowLoss, VectorLoss
@@ -184,8 +184,15 @@ class Objective:
 
     def weighted(self, slopes: RowVector) -> Floats:
         """Σ u_i x_i, with Σ u_i for an intercept; one pass."""
-        parts = self.rows.sum(products.gradient, slopes, intercept=self.has_intercept).value
-        return self.flat(*parts) if self.n_outputs > 1 else self.join(*parts)
+        return self.from_sums(self.weighted_sums(slopes))
+
+    def weighted_sums(self, slopes: RowVector) -> Promise:
+        """What `weighted` is made of."""
+        return self.rows.sum(products.gradient, slopes, intercept=self.has_intercept)
+
+    def from_sums(self, sums: Promise) -> Floats:
+        """A vector like θ from sums by feature, and by intercept behind or below them."""
+        return self.flat(*sums.value) if self.n_outputs > 1 else self.join(*sums.value)
 
     def join(self, w: Floats, b: Floats | float = 0.0) -> Floats:
         """θ from (w, b)."""

@@ -48,17 +48,37 @@ class Point:
     @cached_property
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
-        total = self._derivatives[2].value[0] if self.objective.loss.has_curvature else self._sum_of_losses()
-        return float(total)
-
-    def _sum_of_losses(self) -> float:
-        o = self.objective
-        return float(o.rows.sum(values.loss_sum, self.z, o.labels, o.costs, loss=o.loss).value[0])
+        total = self._derivatives[2] if self.objective.loss.has_curvature else self._loss_sum
+        self._ask_ahead()
+        return float(total.value[0])
 
     def knowing_loss(self) -> Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
-        vars(self).setdefault("loss", self._sum_of_losses())
+        if "loss" not in vars(self):
+            vars(self)["loss"] = float(self._loss_sum.value[0])
         return self
+
+    def _ask_ahead(self) -> None:
+        """Ask for what a solver will want to know of a point next, where each question by itself would be a trip."""
+        if not self.objective.rows.immediate:
+            _ = self._size_sum, self._total_sum, self._gradient_sums
+
+    @cached_property
+    def _loss_sum(self) -> Promise:
+        o = self.objective
+        return o.rows.sum(values.loss_sum, self.z, o.labels, o.costs, loss=o.loss)
+
+    @cached_property
+    def _size_sum(self) -> Promise:
+        return self.objective.rows.sum(columns.size, self.slopes)
+
+    @cached_property
+    def _total_sum(self) -> Promise:
+        return self.objective.rows.sum(columns.total, self.slopes)
+
+    @cached_property
+    def _gradient_sums(self) -> Promise:
+        return self.objective.weighted_sums(self.slopes)
 
     @cached_property
     def value(self) -> float:
@@ -74,15 +94,15 @@ class Point:
             return self._derivatives[0]
         return o.rows.map(values.slopes, self.z, o.labels, o.costs, loss=o.loss)
 
-    @cached_property
+    @property
     def slope_size(self) -> float:
         """Σ |c_i · dl/dz|."""
-        return float(self.objective.rows.sum(columns.size, self.slopes).value[0])
+        return float(self._size_sum.value[0])
 
-    @cached_property
+    @property
     def slope_total(self) -> Floats | float:
         """Σ c_i · dl/dz, for each output: the slope of J along free intercepts."""
-        total: Floats | float = self.objective.rows.sum(columns.total, self.slopes).value[0]
+        total: Floats | float = self._total_sum.value[0]
         return total
 
     @property
@@ -112,7 +132,7 @@ class Point:
     @cached_property
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
-        return self.objective.weighted(self.slopes)
+        return self.objective.from_sums(self._gradient_sums)
 
     @property
     def pull(self) -> float:
@@ -190,7 +210,7 @@ class Point:
     def with_strength(self, strength: float) -> Point:
         """The same θ with another strength of Ω; whatever is known of the loss stays known."""
         point = Point(self.objective.with_strength(strength), self.theta, self.z)
-        for name in ("_derivatives", "loss", "slopes", "slope_size", "slope_total", "loss_gradient"):
+        for name in ("_derivatives", "loss", "slopes", "_size_sum", "_total_sum", "_gradient_sums", "loss_gradient"):
             if name in self.__dict__:
                 point.__dict__[name] = self.__dict__[name]
         return point

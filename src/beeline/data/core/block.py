@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -83,6 +83,10 @@ class Block:
             column = getattr(self, name)
             if column is not None and len(column) != self.n_rows:
                 raise DataError(f"{len(column)} {name} do not match {self.n_rows} rows")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what kernels were given, which another process makes for itself."""
+        return {name: value for name, value in vars(self).items() if name != "arrays"}
 
     @property
     def n_rows(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beeline._types import AnyArray, Floats
+from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
 from beeline.losses import RowLoss, ScalarLoss, VectorLoss
@@ -130,10 +130,25 @@ def kink_histogram(
 
 
 def kinks_in_bucket(
-    shard: Shard, marks: AnyArray, z: Floats, dz: Floats, y: Floats, c: Floats, *, loss: ScalarLoss, bucket: int
-) -> tuple[Floats, Floats]:
-    """The times at which rows pass their kinks in a bucket, and by how much the derivative grows at each."""
-    return loss.kinks_in_bucket(marks, z, dz, y, c, bucket)
+    shard: Shard,
+    marks: AnyArray,
+    z: Floats,
+    dz: Floats,
+    y: Floats,
+    c: Floats,
+    *,
+    loss: ScalarLoss,
+    bucket: int,
+    most: int,
+) -> tuple[Floats, Floats, Ints]:
+    """The times at which rows pass their kinks in a bucket, by how much the derivative grows at each, and how many.
+
+    Where there are more than `most`, none are told.
+    """
+    count = int(np.count_nonzero(marks == bucket + 1))
+    if count > most:
+        return np.zeros(0), np.zeros(0), np.array([count])
+    return *loss.kinks_in_bucket(marks, z, dz, y, c, bucket), np.array([count])
 
 
 def stretched(

@@ -16,6 +16,8 @@ __all__ = ["Valley", "has_kinks", "least", "valley"]
 
 _BUCKETS = 254  # of a window, by which the kinks are sorted out
 _FARTHEST = 1e100
+_MANY = 4096  # kinks of a bucket and shard, above which they are not sorted but counted once more
+_NARROWEST = 1e-14  # of its place, that a bucket may be wide
 _BESIDE = 1.0137  # times of kinks are often round numbers, and there J has two slopes: windows end a little beside
 
 
@@ -61,9 +63,16 @@ def valley(line: Line, low: float, high: float, first: float) -> Valley:
     window = _window(line, low, high, first)
     if not window.holds_minimum:
         return Valley(window.low, window.low, window.low)
-    k = int(np.searchsorted(np.maximum.accumulate(window.slopes), 0.0)) - 1
+    k, kinks = window.bucket, window.kinks()
+    while kinks is None:  # too many to be sorted: buckets in the bucket
+        begin, stop = window.edge(k), window.edge(k + 1)
+        finer = _sorted_out(line, begin, stop) if stop - begin > _NARROWEST * max(abs(begin), abs(stop)) else None
+        if finer is None or not finer.holds_minimum:  # all of them are at one place, but for rounding
+            return Valley(min(0.5 * (begin + stop), high), begin, stop)
+        window = finer
+        k, kinks = window.bucket, window.kinks()
     start, end, slope = window.edge(k), window.edge(k + 1), float(window.slopes[k])
-    times, jumps = window.kinks(k)
+    times, jumps = kinks
     curvature = line.parabola[1]
     ahead = slope + curvature * (times - start) + np.cumsum(jumps)  # the slope just behind each kink
     j = int(np.searchsorted(np.maximum.accumulate(ahead), 0.0)) if len(times) else 0
@@ -91,13 +100,13 @@ class _Window:
     slopes
         Of J, at the edges of the buckets.
     kinks_in
-        Gives, for a bucket, when J bends there, and by how much its derivative jumps.
+        Gives, for a bucket, when J bends there, and by how much its derivative jumps; None where that is too often.
     """
 
     low: float
     high: float
     slopes: Floats
-    kinks_in: Callable[[int], list[tuple[Floats, Floats]]]
+    kinks_in: Callable[[int], list[tuple[Floats, Floats]] | None]
 
     @property
     def holds_minimum(self) -> bool:
@@ -108,9 +117,17 @@ class _Window:
         """Where bucket k begins."""
         return self.low + (self.high - self.low) * k / _BUCKETS
 
-    def kinks(self, bucket: int) -> tuple[Floats, Floats]:
-        """When J bends in a bucket, and by how much its derivative jumps there, in order."""
-        times, jumps = (np.concatenate(parts) for parts in zip(*self.kinks_in(bucket), strict=True))
+    @property
+    def bucket(self) -> int:
+        """The bucket that holds the minimum."""
+        return int(np.searchsorted(np.maximum.accumulate(self.slopes), 0.0)) - 1
+
+    def kinks(self) -> tuple[Floats, Floats] | None:
+        """When J bends in that bucket, and by how much its derivative jumps there, in order; None: too often."""
+        found = self.kinks_in(self.bucket)
+        if found is None:
+            return None
+        times, jumps = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.argsort(times, kind="stable")
         return times[order], jumps[order]
 
@@ -151,11 +168,12 @@ def _sorted_out(line: Line, low: float, high: float) -> _Window:
     (marks,), sums = o.rows.call(values.kink_histogram, beside, small, 1, "sum")
     slope, jumps = sums.value
 
-    def of_rows(bucket: int) -> tuple[Floats, Floats]:
-        times, by = o.rows.concat(values.kinks_in_bucket, marks, *beside, loss=loss, bucket=bucket).value
-        return times, by
+    def of_rows(bucket: int) -> tuple[Floats, Floats] | None:
+        told = o.rows.concat(values.kinks_in_bucket, marks, *beside, loss=loss, bucket=bucket, most=_MANY)
+        times, by, counts = told.value
+        return (times, by) if len(times) == counts.sum() else None
 
-    sources: list[Callable[[int], tuple[Floats, Floats]]] = [of_rows]
+    sources: list[Callable[[int], tuple[Floats, Floats] | None]] = [of_rows]
     if o.regularizer.l1:
         n = o.n_regularized
         told = line.point.theta[:n], line.direction[:n], np.zeros(n), np.full(1, o.strength * o.regularizer.l1)
@@ -166,4 +184,11 @@ def _sorted_out(line: Line, low: float, high: float) -> _Window:
     slope = slope + (incline + curvature * high)
     jumps = jumps + curvature * (high - low) / _BUCKETS
     falls = np.cumsum(jumps[::-1])[::-1]  # of the slope, from the end to each edge
-    return _Window(low, high, np.append(slope - falls, slope), lambda bucket: [of(bucket) for of in sources])
+
+
+    def kinks_in(bucket: int) -> list[tuple[Floats, Floats]] | None:
+        found = [of(bucket) for of in sources]
+        told = [kinks for kinks in found if kinks is not None]
+        return told if len(told) == len(found) else None
+
+    return _Window(low, high, np.append(slope - falls, slope), kinks_in)

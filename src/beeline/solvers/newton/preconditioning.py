@@ -15,7 +15,7 @@ __all__ = ["Blocks", "Diagonal", "Preconditioner", "Preconditioners"]
 
 _PART = 0.1  # of all pairs of row and output: those with most curvature
 _MOST_FEATURES, _MOST_NUMBERS = 2000, 1 << 25
-_SAMPLE = 1 << 20  # numbers among which the least curvature that counts is looked for
+_SAMPLE = 1 << 12  # numbers among which the least curvature that counts is looked for
 
 
 class Preconditioner(Protocol):
