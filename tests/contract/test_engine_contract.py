@@ -52,11 +52,11 @@ def objective(loss, omega, intercept, engine):
 def pairs():
     for name, kind in LOSSES.items():
         for solver in BY_VERBS:
-            for omega in OMEGAS:
+            for omega, regularizer in OMEGAS.items():
                 for intercept in ("free", "regularized"):
                     if intercept == "free" and kind().labels == "none":
                         continue
-                    o = objective(kind(), OMEGAS[omega], intercept, Threads())
+                    o = objective(kind(), regularizer, intercept, Threads())
                     if SOLVERS[solver]().refusal(o) is None:
                         yield pytest.param(name, solver, omega, intercept, id=f"{name}-{solver}-{omega}-{intercept}")
 

@@ -26,27 +26,44 @@ _LEVEL = 1e-13  # a slope of J along the intercept, as a part of the sizes of al
 # Of several intercepts less: that of a class without rows has all slopes of one sign, which nothing else can cancel.
 _LEVEL_OF_SEVERAL = 1e-16
 _GROWTH = 8.0  # of a step while the minimum has not been passed
+_NEWTON_STEPS, _LITTLE = 6, 0.25  # of which each leaves this part of the slope
 _MOST_STEPS = 100
 _FARTHEST = 1e30  # widths, where no minimum is looked for any more
 
 
-def best_intercept(point: Point) -> Point:
+def best_intercept(point: Point, level: float = _LEVEL) -> Point:
     """The same weights with the best free intercept of a smooth loss of one score a row.
 
-    The slope of J along the intercept only rises. Steps grow until it changes its sign, and then the bracket shrinks by
-    the secant rule, or by half where that is slow. Where the slope never does, as with one class only, the search ends
-    once J has nothing left to lose.
+    Newton's method, as long as each step leaves little of the slope along the intercept; it ends where that is at most
+    the `level` part of the sizes of all slopes. Elsewhere a search: the slope only rises, so that steps grow until it
+    changes its sign, and then the bracket shrinks by the secant rule, or by half where that is slow. Where the slope
+    never does, as with one class only, the search ends once J has nothing left to lose.
     """
-    line = point.along_intercept()
+    for _ in range(_NEWTON_STEPS if point.objective.loss.has_curvature else 0):
+        if abs(float(point.slope_total)) <= level * point.slope_size:
+            return point
+        if (moved := _newton_moved(point)) is None:
+            break
+        point = moved
     slope = float(point.slope_total)
-    if abs(slope) <= _LEVEL * point.slope_size:
+    if abs(slope) <= level * point.slope_size:
         return point
+    line = point.along_intercept()
     ends = _bracket(point, line, slope)
     if isinstance(ends, float):
         return point.shifted(ends)
     low, high = ends
     size = point.shifted(low[0] if -low[1] < high[1] else high[0]).slope_size
     return point.shifted(_root(line, low, high, _LEVEL * size, _UNIT * point.score_reach))
+
+
+def _newton_moved(point: Point) -> Point | None:
+    """A Newton step along the intercept; None where it is far, or leaves much of the slope."""
+    slope, curvature = float(point.slope_total), float(point.curvature_total)
+    if not curvature > 0 or not abs(slope) <= _GROWTH * point.objective.natural_width * curvature:
+        return None
+    moved = point.shifted(-slope / curvature)
+    return moved if abs(float(moved.slope_total)) <= _LITTLE * abs(slope) else None
 
 
 def _bracket(point: Point, line: Line, slope: float) -> float | tuple[tuple[float, float], tuple[float, float]]:

@@ -209,7 +209,7 @@ class Objective:
     def curved_gram(self, curvatures: RowVector, limit: float = 0.0, output: int | None = None) -> Floats:
         """The Hessian of one output whose scores have these curvatures, the lower triangle.
 
-        Rows whose curvature does not exceed the limit are left out; `output` picks a column of the curvatures.
+        Rows whose curvature is below the limit are left out; `output` picks a column of the curvatures.
         """
         d, m = self.rows.n_features, self.rows.n_features + self.has_intercept
         hessian = np.zeros((m, m))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ __all__ = ["Line", "Point"]
 # Times what intercepts may cost a bound, that a gradient costs it where they need not be the best; and the part of
 # their slopes that may then be left.
 _FAR, _ROUGHLY = 10.0, 1e-2
+_LEVEL = 1e-13  # the least part of slopes that is more than rounding
 
 
 class Point:
@@ -48,9 +49,11 @@ class Point:
     @cached_property
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
-        total = self._derivatives[2] if self.objective.loss.has_curvature else self._loss_sum
-        self._ask_ahead()
-        return float(total.value[0])
+        return float(self._told("_loss"))
+
+    @property
+    def _loss(self) -> Promise:
+        return self._derivatives[2] if self.objective.loss.has_curvature else self._loss_sum
 
     def knowing_loss(self) -> Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
@@ -58,10 +61,15 @@ class Point:
             vars(self)["loss"] = float(self._loss_sum.value[0])
         return self
 
-    def _ask_ahead(self) -> None:
-        """Ask for what a solver will want to know of a point next, where each question by itself would be a trip."""
-        if not self.objective.rows.immediate:
-            _ = self._size_sum, self._total_sum, self._gradient_sums
+    def _told(self, name: str) -> Any:  # noqa: ANN401
+        """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for at once."""
+        promise: Promise = getattr(self, name)
+        if not self.objective.rows.immediate and "asked" not in vars(self):
+            vars(self)["asked"] = True
+            _ = self._loss, self._size_sum, self._total_sum, self._gradient_sums
+            if self.objective.loss.has_curvature:
+                _ = self._curvature_sum
+        return promise.value[0]
 
     @cached_property
     def _loss_sum(self) -> Promise:
@@ -75,6 +83,10 @@ class Point:
     @cached_property
     def _total_sum(self) -> Promise:
         return self.objective.rows.sum(columns.total, self.slopes)
+
+    @cached_property
+    def _curvature_sum(self) -> Promise:
+        return self.objective.rows.sum(columns.total, self.curvatures)
 
     @cached_property
     def _gradient_sums(self) -> Promise:
@@ -97,18 +109,18 @@ class Point:
     @property
     def slope_size(self) -> float:
         """Σ |c_i · dl/dz|."""
-        return float(self._size_sum.value[0])
+        return float(self._told("_size_sum"))
 
     @property
     def slope_total(self) -> Floats | float:
         """Σ c_i · dl/dz, for each output: the slope of J along free intercepts."""
-        total: Floats | float = self._total_sum.value[0]
+        total: Floats | float = self._told("_total_sum")
         return total
 
     @property
     def curvature_total(self) -> Floats | float:
         """The sum of the curvatures, for each output."""
-        total: Floats | float = self.objective.rows.sum(columns.total, self.curvatures).value[0]
+        total: Floats | float = self._told("_curvature_sum")
         return total
 
     @cached_property
@@ -210,7 +222,7 @@ class Point:
     def with_strength(self, strength: float) -> Point:
         """The same θ with another strength of Ω; whatever is known of the loss stays known."""
         point = Point(self.objective.with_strength(strength), self.theta, self.z)
-        for name in ("_derivatives", "loss", "slopes", "_size_sum", "_total_sum", "_gradient_sums", "loss_gradient"):
+        for name in ("_derivatives", "loss", "slopes", "_size_sum", "_total_sum", "_curvature_sum", "_gradient_sums", "loss_gradient"):
             if name in self.__dict__:
                 point.__dict__[name] = self.__dict__[name]
         return point
@@ -256,8 +268,11 @@ class Point:
             return self
         if o.n_outputs > 1:
             return best_intercepts(self, _ROUGHLY if self.fall > _FAR * allowed else 0.0)
-        missing = abs(float(self.slope_total))
-        return self if 2 * missing * self.loss <= allowed * self.slope_size else self.with_best_intercept()
+        if not o.loss.smooth:
+            raise ParameterError(f"the slopes of {o.loss!r} do not say where its intercept is level")
+        if not self.loss > 0:
+            return best_intercept(self)
+        return best_intercept(self, max(_LEVEL, 0.5 * allowed / self.loss))
 
     def forget(self) -> None:
         """Give back what is kept of each row but its scores; it is computed anew when asked for.

@@ -22,6 +22,7 @@ __all__ = ["LBFGS"]
 _HALVINGS = 40
 _SUFFICIENT = 1e-4  # of what the slope promises
 _NOISE = 1e-14  # of J, that its sum over the rows may be off: below it, slopes say more than J does
+_LEVEL = 1e-2  # of the tolerance, that intercepts which are not quite the best may cost
 _PATIENCE = 20  # steps that may win nothing
 
 
@@ -73,7 +74,7 @@ class LBFGS(Solver):
         if start is not None and objective.regularizer.nonnegative:
             signed = objective.n_weights
             start = np.append(np.maximum(start[:signed], 0), start[signed:])
-        point, passes = settled(objective.at(start), 0.0), float(start is not None)
+        point, passes = settled(objective.at(start), _LEVEL * self.tol), float(start is not None)
         pairs, bound, still = _Pairs(self.memory), -math.inf, 0
         while True:
             passes += 1
@@ -86,7 +87,7 @@ class LBFGS(Solver):
             if moved is None or (still > _PATIENCE and moved.value >= point.value):
                 yield Step(point.theta, point.value, bound, passes, final=True, facts=facts)
                 return
-            moved = settled(moved, 0.0)
+            moved = settled(moved, _LEVEL * self.tol)
             pairs.add(moved.theta - point.theta, smooth_gradient(moved) - smooth_gradient(point))
             point.forget()
             point = moved

@@ -50,7 +50,7 @@ def _solvers(loss: RowLoss, omega: L1 | L2) -> list[str]:
     outputs = 3 if isinstance(loss, VectorLoss) and each is None else 1
     ones = np.ones(1)
     intercept: Intercept = "free" if loss.labels != "none" else "none"
-    objective = Objective(
+    objective = Objective.of(
         from_arrays(np.ones((1, 1))), ones, ones, each or loss, omega, 1.0, intercept, n_outputs=outputs
     )
     return [name for name, solver in SOLVERS.items() if solver.create(1e-4, 1, 0).refusal(objective) is None]

@@ -59,12 +59,12 @@ def hessian(
 ) -> tuple[Floats | float, ...]:
     """Xᵀ diag(h) X, the lower triangle; and Xᵀh and Σ h_i for an intercept.
 
-    Rows whose curvature does not exceed the limit are left out and cost nothing. `output` picks a column of h.
+    Rows whose curvature is below the limit are left out and cost nothing. `output` picks a column of h.
     """
     if output is not None:
         h = np.ascontiguousarray(h[:, output])
     if limit:
-        h = np.where(h > limit, h, 0.0)
+        h = np.where(h >= limit, h, 0.0)
     block = shard.block
     matrix = block.gram(h)
     return (matrix, block.transposed(h), float(h.sum())) if intercept else (matrix,)

@@ -71,7 +71,7 @@ def settled(point: Point, accuracy: float) -> Point:
     if o.intercept != "free" or not balances(o):
         return point
     if o.loss.smooth:
-        return point.with_best_intercept()
+        return point.with_level_intercept(accuracy * abs(point.value))
     if o.n_outputs > 1:
         return _rounded_at_best(point, accuracy)[0].under(o)
     return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy)[0]
@@ -92,7 +92,7 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
         return _rounded_tangent(point, accuracy)
     value, slopes = point.loss, point.slopes
     if o.intercept == "free" and o.loss.smooth:
-        point = point.with_best_intercept()
+        point = point.with_level_intercept(accuracy * abs(point.value))
         value, slopes = point.loss, point.slopes
     elif o.intercept == "free":
         point, value, slopes = _balanced(point, accuracy)

@@ -131,6 +131,6 @@ class Preconditioners:
 
 
 def _quantile(numbers: Floats, part: float) -> float:
-    """The number that this part of all numbers exceeds."""
+    """The number that this part of all numbers reaches."""
     at = numbers.size - max(1, int(part * numbers.size))
     return float(np.partition(numbers, at)[at])
