@@ -204,12 +204,12 @@ def products(report: Report) -> None:
     report.head("set", "entries a row", "slopes that are not zero", "a step to its two products", "of processor time")
     for name in ("mnist", "covtype", "kdd99"):
         o = objective(name, 1e-5)
-        rows, ratios = o.shards[0].block, []
+        rows, ratios = o.rows.local(), []
         for _ in range(_REPEATS):
             found: list[Result] = []
             a_run = both_clocks(lambda o=o, found=found: found.append(Bundle(GAP).solve(o)))
             last = o.at(found[0].theta)
-            w, u = last.theta, last.slopes[0]
+            w, u = last.theta, o.rows.gather(last.slopes)
             twenty = both_clocks(lambda rows=rows, w=w, u=u: [(rows.scores(w), rows.transposed(u)) for _ in range(20)])
             ratios.append(np.array(a_run) / found[0].iterations / (np.array(twenty) / 20))
         wall, work = np.median(ratios, axis=0)

@@ -5,8 +5,8 @@ the last: max fᵀα − ½αᵀHα over the simplex. Each library solves all of
 that a hot start allows. Said are the time of a programme and the largest error: of the value, relatively, and of the
 slopes f − Hα, of which the model's minimum is made (their excess over their mean by α, as a part of the value).
 
-Nothing is claimed: the table is why `beeline.solvers.bundle.simplex_qp` is as it is. Libraries that are not installed are left
-out: pip install daqp piqp clarabel quadprog.
+Nothing is claimed: the table is why `beeline.solvers.bundle.simplex_qp` is as it is. Libraries that are not installed
+are left out: pip install daqp piqp clarabel quadprog.
 
     python benchmarks/bundle_qp.py [--lambda 1e-6] [--steps 150]
 """

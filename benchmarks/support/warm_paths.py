@@ -64,7 +64,8 @@ class Fitter:
 
     def __init__(self, objective: Objective, solver: Solver, epsilon: float) -> None:
         self.objective, self.solver = objective, solver
-        positive = float((objective.labels[objective.costs > 0] > 0).mean())
+        labels, costs = (objective.rows.gather(column) for column in (objective.labels, objective.costs))
+        positive = float((labels[costs > 0] > 0).mean())
         self.limit = epsilon * min(positive, 1 - positive) * norm(objective.at().gradient)
         self.aside = 0.0
 
@@ -107,7 +108,7 @@ class Experiment:
         X = rows.matrix()
         data = from_arrays(X.toarray() if self.set == "madelon" else X)
         task = Task(data, (rows.labels > 0).astype(float), 2, get_loss(self.loss), L2(), intercept="none")
-        (self.whole,) = task.objectives()
+        (self.whole,), self.labels, self.costs = task.objectives(), task.labels, task.costs
         self.folds: list[Fold] = make_folds(5, task.labels, classes=True)
         self.lowest = lowest_C(self.whole)
 
@@ -115,7 +116,7 @@ class Experiment:
         """One for all folds, with an exact copy of the rows if it wants one."""
         solver = SOLVERS[kind].create(GAPS[-1], PASSES, 0)
         if isinstance(solver, DualCD):
-            solver.rows(self.whole.data)
+            solver.shuffled(self.whole.rows)
         return solver
 
     @property
@@ -128,7 +129,8 @@ class Experiment:
 
     def path(self, kind: str, *, warm: bool, epsilon: float = EPSILON) -> Path:
         """All folds, one C after the other, for as long as the patience lasts."""
-        costs = [np.where(fold.train, self.whole.costs, 0.0) for fold in self.folds]
+        rows = self.whole.rows
+        costs = [rows.scatter(np.where(fold.train, self.costs, 0.0)) for fold in self.folds]
         solver = self.solver(kind)
         fitters = [Fitter(self.whole.with_costs(c), solver, epsilon) for c in costs]
         starts: list[Start | None] = [None] * len(fitters)
@@ -154,9 +156,9 @@ class Experiment:
     def _accuracy(self, starts: list[Start]) -> float:
         right = 0
         for fold, start in zip(self.folds, starts, strict=True):
-            z = np.concatenate(self.whole.scores(start.theta))[fold.test]
-            right += int(np.sum((z > 0) == (self.whole.labels[fold.test] > 0)))
-        return right / len(self.whole.labels)
+            z = self.whole.rows.gather(self.whole.scores(start.theta))[fold.test]
+            right += int(np.sum((z > 0) == (self.labels[fold.test] > 0)))
+        return right / len(self.labels)
 
     def exact(self, C: float, start: np.ndarray | None = None) -> Point:
         """The optimum on all rows, or as near as double precision comes to it."""

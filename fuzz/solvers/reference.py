@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -22,19 +23,29 @@ class Reference:
     objective: Objective
     matrix: np.ndarray
 
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """y."""
+        return self.objective.rows.gather(self.objective.labels)
+
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """c."""
+        return self.objective.rows.gather(self.objective.costs)
+
     def value(self, theta: np.ndarray) -> float:
         """J(θ), in the widest floating-point numbers that NumPy has."""
         o = self.objective
         w, b = (part.astype(np.longdouble) for part in o.split(theta))
-        if o.regularizer.nonnegative and theta[: o.data.n_features * o.n_outputs].min(initial=0.0) < 0:
+        if o.regularizer.nonnegative and theta[: o.n_weights].min(initial=0.0) < 0:
             return np.inf
         weights = theta[: o.n_regularized].astype(np.longdouble)
         with np.errstate(all="ignore"):
             z = self.matrix.astype(np.longdouble) @ w + b
-            losses, _ = o.loss.value_and_grad(z, o.labels.astype(np.longdouble))
+            losses, _ = o.loss.value_and_grad(z, self.labels.astype(np.longdouble))
             omega = o.regularizer.l1 * np.abs(weights).sum() + 0.5 * o.regularizer.l2 * (weights**2).sum()
-            counted = np.where(o.costs > 0, losses, 0)
-            return float(o.strength * omega + (o.costs * counted).sum())
+            counted = np.where(self.costs > 0, losses, 0)
+            return float(o.strength * omega + (self.costs * counted).sum())
 
     def lowest(self, starts: list[np.ndarray], others: list[np.ndarray]) -> float:
         """The least J among all points, and of those that SciPy's L-BFGS-B finds from the starts."""
@@ -51,19 +62,19 @@ class Reference:
         if loss.smooth:
             return [loss]
         if loss.has_rounded:
-            width = loss.natural_width(self.objective.labels)
+            width = loss.natural_width(float(np.std(self.labels)))
             return [loss.rounded(part * width) for part in _WIDTHS]
         return [loss]
 
     def _descend(self, theta: np.ndarray, loss: RowLoss) -> np.ndarray:
         """L-BFGS-B over positive and negative parts of the weights, each in units of its feature's size."""
-        o = self.objective
-        k, n, m = o.n_outputs, o.data.n_features * o.n_outputs, o.n_regularized
+        o, y, costs = self.objective, self.labels, self.costs
+        k, n, m = o.n_outputs, o.n_weights, o.n_regularized
         spread = np.sqrt(np.mean(self.matrix**2, axis=0))
         unit = np.ones(o.size)
         unit[:n] = np.repeat(1 / np.where(spread > 0, spread, 1.0), k)
-        numbers = np.abs(o.labels) if o.loss.labels in ("real", "vectors") and o.loss.link == "none" else np.ones(1)
-        unit *= max(float(np.std(o.labels)) if numbers.size > 1 else 1.0, 1e-300) or 1.0
+        numbers = np.abs(y) if o.loss.labels in ("real", "vectors") and o.loss.link == "none" else np.ones(1)
+        unit *= max(float(np.std(y)) if numbers.size > 1 else 1.0, 1e-300) or 1.0
         lower = np.where(np.arange(m) < n, 0.0, -np.inf) if o.regularizer.nonnegative else np.full(m, -np.inf)
         bounds = [(0, None)] * m + [(0, None if low < 0 else 0) for low in lower] + [(None, None)] * (o.size - m)
         l1, l2 = o.strength * o.regularizer.l1, o.strength * o.regularizer.l2
@@ -72,14 +83,14 @@ class Reference:
         def both(v: np.ndarray) -> tuple[float, np.ndarray]:
             weights = np.append(v[:m] - v[m : 2 * m], v[2 * m :]) * unit
             w, b = o.split(weights)
-            losses, slopes = loss.value_and_grad(self.matrix @ w + b, o.labels)
-            c = o.costs if not isinstance(loss, VectorLoss) else o.costs[:, None]
+            losses, slopes = loss.value_and_grad(self.matrix @ w + b, y)
+            c = costs if not isinstance(loss, VectorLoss) else costs[:, None]
             u = c * slopes
             gradient = (self.matrix.T @ u).ravel()
             gradient = np.append(gradient, u.sum(axis=0)) if o.has_intercept else gradient
             smooth = gradient[:m] + l2 * weights[:m]
             sizes = (v[:m] + v[m : 2 * m]) * unit[:m]
-            value = float(l1 * sizes.sum() + 0.5 * l2 * (weights[:m] ** 2).sum() + o.costs @ losses)
+            value = float(l1 * sizes.sum() + 0.5 * l2 * (weights[:m] ** 2).sum() + costs @ losses)
             slope = np.concatenate([(smooth + l1) * unit[:m], (l1 - smooth) * unit[:m], gradient[m:] * unit[m:]])
             if not (np.isfinite(value) and np.isfinite(slope).all()):
                 return 1e300, np.zeros_like(slope)

@@ -60,8 +60,7 @@ KNOWN = {}
 
 def reference(o):
     """min J; the same problem is solved once for all solvers."""
-    block, y, c = arrays_of(o)
-    parts = (block.to_dense(), y, c)
+    parts = arrays_of(o)
     key = (repr(o.loss), repr(o.regularizer), o.strength, o.intercept, *(part.tobytes() for part in parts))
     if key not in KNOWN:
         KNOWN[key] = reference_of(o, *parts)
@@ -173,9 +172,9 @@ def test_weights_are_repetitions(solver, loss, regularizer, intercept):
     o = problem(loss, regularizer, n=30, intercept=intercept)
     times = np.random.default_rng(5).integers(0, 4, size=30)
     rows = np.repeat(np.arange(30), times)
-    block, y, _ = arrays_of(o)
+    X, y, _ = arrays_of(o)
     weighted = over(o, costs=times.astype(float))
-    repeated = over(o, from_arrays(block.to_dense()[rows]), labels=y[rows], costs=np.ones(len(rows)))
+    repeated = over(o, from_arrays(X[rows]), labels=y[rows], costs=np.ones(len(rows)))
     one, other = solve(solver, weighted), solve(solver, repeated)
     assert one.objective == pytest.approx(other.objective, rel=2 * TOL)
 

@@ -6,6 +6,7 @@ have kinks or not.
 
 import cvxpy as cp
 import numpy as np
+from objectives import arrays_of
 
 _EXACT = {"tol_gap_abs": 1e-8, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
 
@@ -103,15 +104,15 @@ def _vectors(r, metric):
 
 def optimum(objective):
     """(min J, a θ that has it) of an objective whose rows are in memory."""
-    o, X = objective, objective.data.block.to_dense()
-    k = o.n_outputs
+    o, k = objective, objective.n_outputs
+    X, y, c = arrays_of(o)
     w, b = cp.Variable((X.shape[1], k)), cp.Variable((1, k))
     z = X @ w + (np.ones((len(X), 1)) @ b if o.has_intercept else 0)
-    values = formula(o.loss, z if k > 1 else z[:, 0], o.labels)
+    values = formula(o.loss, z if k > 1 else z[:, 0], y)
     parts = [w, b] if o.intercept == "regularized" else [w]
     omega = sum(o.regularizer.l2 / 2 * cp.sum_squares(part) + o.regularizer.l1 * cp.sum(cp.abs(part)) for part in parts)
     signs = [w >= 0] if o.regularizer.nonnegative else []
-    problem = cp.Problem(cp.Minimize(o.strength * omega + o.costs @ values), signs)
+    problem = cp.Problem(cp.Minimize(o.strength * omega + c @ values), signs)
     problem.solve(solver="CLARABEL", **_EXACT)
     assert problem.status == "optimal"
     return problem.value, o.join(w.value.ravel(), b.value.ravel() if b.value is not None else np.zeros(k))

@@ -63,7 +63,9 @@ def problem(loss, regularizer):
     c[3:5] = 0
     intercept = "regularized" if loss.labels == "none" else "free"
     outputs = K if isinstance(loss, VectorLoss) else 1
-    return Objective.of(from_arrays(scipy.sparse.csr_array(X)), y, c, loss, regularizer, 1.0, intercept, n_outputs=outputs)
+    return Objective.of(
+        from_arrays(scipy.sparse.csr_array(X)), y, c, loss, regularizer, 1.0, intercept, n_outputs=outputs
+    )
 
 
 @cache

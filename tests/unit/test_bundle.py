@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from bundle_problems import problem
+from objectives import arrays_of
 from scipy.optimize import linprog, minimize
 
 from beeline.data.core.arrays import from_arrays
@@ -168,7 +169,7 @@ class TestBounds:
     @pytest.mark.parametrize("variant", ["ocas", "bmrm", "line"])
     def test_against_scipy(self, regularizer, bounds, variant):
         o = problem(LeastSquares(), regularizer, strength=300.0)
-        X, y, c = o.data.block.to_dense(), o.labels, o.costs
+        X, y, c = arrays_of(o)
         low, high = (np.broadcast_to(side, 8) for side in bounds)
 
         def value(v):
@@ -188,7 +189,7 @@ class TestBounds:
 
     def test_nonnegative_l1_is_a_linear_programme(self):
         o = problem(EpsilonInsensitive(0.0), L1(), n=60, strength=3.0, intercept="none")
-        X, y, c = o.data.block.to_dense(), o.labels, o.costs
+        X, y, c = arrays_of(o)
         cost = np.concatenate([np.full(8, 3.0), c])
         G = np.vstack([np.hstack([X, -np.eye(60)]), np.hstack([-X, -np.eye(60)])])
         best = linprog(cost, G, np.concatenate([y, -y])).fun
@@ -205,7 +206,7 @@ class TestBounds:
 
     def test_l1_with_every_weight_bounded_is_a_linear_programme(self):
         o = problem(EpsilonInsensitive(0.0), L1(), n=60, strength=3.0, intercept="none")
-        X, y, c = o.data.block.to_dense(), o.labels, o.costs
+        X, y, c = arrays_of(o)
         parts = np.hstack([X, -X, -np.eye(60)]), np.hstack([-X, X, -np.eye(60)])
         cost = np.concatenate([np.full(16, 3.0), c])
         limits = [(0, 0.4)] * 8 + [(0, 0.2)] * 8 + [(0, None)] * 60

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from bundle_problems import problem
+from objectives import over
 from scipy.optimize import minimize
 
 from beeline.data.core.arrays import from_arrays
@@ -37,25 +38,25 @@ class TestKinks:
         y = np.sign(random.normal(size=40_000))
         c = np.full(1, 0.7) if alike else random.random(40_000)
         dz[::7] = 0
-        slope, jumps, bends = loss.bends(z, dz, y, c, (-0.5, 0.75), 50)
+        slope, jumps, marks = loss.kink_histogram(z, dz, y, c, (-0.5, 0.75), 50)
         costs = np.broadcast_to(c, z.shape)
         assert slope == pytest.approx(loss.along(z, dz, 0.75, y, costs.copy())[1])
-        seen = np.zeros(50)
-        for (scores, jump), found in zip(loss.kinks(y), bends, strict=True):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                times = (scores - z) / dz
-            sizes = jump * costs * np.abs(dz)
-            for k in range(50):
-                inside = np.floor((times + 0.5) / 1.25 * 50) == k
-                np.testing.assert_allclose(found.of(k)[0], times[inside])
-                np.testing.assert_allclose(found.of(k)[1], sizes[inside])
-                seen[k] += sizes[inside].sum()
-        np.testing.assert_allclose(jumps, seen)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.array([(scores - z) / dz for scores, _ in loss.kinks(y)])
+        sizes = np.array([jump * costs * np.abs(dz) for _, jump in loss.kinks(y)])
+        buckets = np.floor((times + 0.5) / 1.25 * 50)
+        np.testing.assert_array_equal(marks, np.where((buckets >= 0) & (buckets < 50), buckets + 1, 0))
+        for k in range(50):
+            found, inside = loss.kinks_in_bucket(marks, z, dz, y, c, k), buckets == k  # kink after kink
+            np.testing.assert_allclose(found[0], times[inside])
+            np.testing.assert_allclose(found[1], sizes[inside])
+            assert jumps[k] == pytest.approx(sizes[inside].sum())
 
     def test_a_row_that_stays_at_its_kink_is_not_passed(self):
-        _, jumps, (found,) = Hinge().bends(np.ones(3), np.zeros(3), np.ones(3), np.ones(3), (-1.0, 1.0), 4)
+        _, jumps, marks = Hinge().kink_histogram(np.ones(3), np.zeros(3), np.ones(3), np.ones(3), (-1.0, 1.0), 4)
         assert not jumps.any()
-        assert not found.marks.any()
+        assert marks.shape == (1, 3)
+        assert not marks.any()
 
     @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2), LeastSquares(), OwnHinge()])
     def test_a_stretch_gives_lines_below_the_losses(self, loss):
@@ -95,7 +96,7 @@ class TestKinks:
 
     def test_lengths_must_agree(self):
         with pytest.raises(ValueError, match="one number a row"):
-            Hinge().bends(np.ones(3), np.ones(2), np.ones(3), np.ones(3), (0.0, 1.0), 4)
+            Hinge().kink_histogram(np.ones(3), np.ones(2), np.ones(3), np.ones(3), (0.0, 1.0), 4)
         with pytest.raises(ValueError, match="one cost a row"):
             Hinge().stretch(np.ones(3), np.ones(3), (0.0, 0.1, 0.2), np.ones(3), np.ones(2))
 
@@ -120,7 +121,7 @@ class TestLineSearch:
     def test_from_kinks_at_the_start(self):
         # All residuals are zero at t = 0, where J has no slope but two.
         o = problem(EpsilonInsensitive(0.0), intercept="none")
-        o = Objective.of(o.data, np.zeros(200), o.costs, o.loss, o.regularizer, intercept="none")
+        o = over(o, labels=np.zeros(200))
         assert valley(o.at().line(np.ones(o.size)), 0.0, np.inf, 1.0).t == 0.0
 
     def test_rows_that_share_a_kink(self):

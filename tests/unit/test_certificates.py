@@ -222,7 +222,8 @@ class TestLies:
     """What a solver says is not taken at its word."""
 
     X = np.random.default_rng(0).normal(size=(40, 3))
-    o = Objective.of(from_arrays(X), np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(40), Logistic(), L2())
+    y, c = np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(40)
+    o = Objective.of(from_arrays(X), y, c, Logistic(), L2())
 
     def test_a_bound_above_the_objective_ends_nothing(self):
         result = _Liar(bound=1e9).run(self.o)
@@ -247,7 +248,7 @@ class TestLies:
 
 def test_a_bound_holds_wherever_the_intercept_is():
     o = TestLies.o
-    best = least(logistic(TestLies.X, o.labels, o.costs), 3, l2=1.0)
+    best = least(logistic(TestLies.X, TestLies.y, TestLies.c), 3, l2=1.0)
     for b in (-100.0, -1.0, 0.0, 0.3, 50.0):
         point = o.at(np.array([1.0, -0.2, 0.1, b]))
         assert max(point.bound, conjugate_bound(point, point.slopes, point.loss_gradient)) <= best
@@ -255,9 +256,9 @@ def test_a_bound_holds_wherever_the_intercept_is():
 
 def test_what_is_worth_nothing_is_said():
     with pytest.warns(ModelWarning, match="no better than its intercept alone"):
-        LinearModel("hinge", "l1", C=1e-6).fit(TestLies.X, TestLies.o.labels)
+        LinearModel("hinge", "l1", C=1e-6).fit(TestLies.X, TestLies.y)
     with pytest.warns(ConvergenceWarning, match="reached its pass limit"):
-        LinearModel("logistic", max_passes=3, tol=1e-6).fit(TestLies.X, TestLies.o.labels)
+        LinearModel("logistic", max_passes=3, tol=1e-6).fit(TestLies.X, TestLies.y)
 
 
 def test_rounding_counts_where_labels_are_met_to_the_last_digit():

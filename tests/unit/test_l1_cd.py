@@ -11,6 +11,7 @@ import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from objectives import arrays_of, over
 
 import beeline
 from beeline.data.core.arrays import from_arrays
@@ -60,18 +61,19 @@ def problem(loss, regularizer=None, *, m=60, d=25, density=0.4, strength=1.0, in
 
 def reference(objective):
     """An upper bound of min J within about 1e-10: w = p − n with p, n ≥ 0 makes J smooth; L-BFGS-B from SciPy."""
-    o = objective
-    X, n = o.data.block.to_dense().astype(np.float64), o.n_regularized
+    o, n = objective, objective.n_regularized
+    X, y, c = arrays_of(o)
+    X = X.astype(np.float64)
     matrix = np.column_stack([X, np.ones(len(X))]) if o.has_intercept else X
     l1, l2 = o.strength * o.regularizer.l1, o.strength * o.regularizer.l2
 
     def value_and_gradient(v):
         p, q = v[:n], v[n : 2 * n]
         theta = np.concatenate([p - q, v[2 * n :]])
-        values, slopes = o.loss.value_and_grad(matrix @ theta, o.labels)
-        gradient = matrix.T @ (o.costs * slopes)
+        values, slopes = o.loss.value_and_grad(matrix @ theta, y)
+        gradient = matrix.T @ (c * slopes)
         smooth = gradient[:n] + l2 * (p - q)
-        total = l1 * (p + q).sum() + 0.5 * l2 * ((p - q) ** 2).sum() + o.costs @ values
+        total = l1 * (p + q).sum() + 0.5 * l2 * ((p - q) ** 2).sum() + c @ values
         return total, np.concatenate([smooth + l1, l1 - smooth, gradient[n:]])
 
     bounds = [(0, None)] * (2 * n) + [(None, None)] * (matrix.shape[1] - n)
@@ -141,8 +143,8 @@ def test_lasso_and_elastic_net_agree_with_scikit_learn(alpha):
     from sklearn.linear_model import Lasso
 
     objective = problem(LeastSquares(), L1(), m=80, d=30)
-    objective = replace(objective, costs=np.full(80, 1 / 80), strength=alpha)
-    X, y = objective.data.block.values, objective.labels
+    objective = over(objective, costs=np.full(80, 1 / 80)).with_strength(alpha)
+    X, y, _ = arrays_of(objective)
     for theirs, ours in ((Lasso, L1()), (TheirNet, ElasticNet(0.5))):
         model = theirs(alpha=alpha, tol=1e-12, max_iter=100000).fit(X, y)
         w, b = objective.split(L1CD(tol=1e-12).solve(replace(objective, regularizer=ours)).theta)
@@ -156,9 +158,10 @@ def test_logistic_regression_agrees_with_scikit_learn(penalty):
 
     ratio = 1.0 if penalty == "l1" else 0.5
     objective = problem(Logistic(), ElasticNet(ratio), m=80, d=20)
-    objective = replace(objective, costs=np.full(80, 2.0))
+    objective = over(objective, costs=np.full(80, 2.0))
     model = LogisticRegression(C=2.0, l1_ratio=ratio, solver="saga", tol=1e-10, max_iter=100000)
-    model.fit(objective.data.block.values, objective.labels)
+    X, y, _ = arrays_of(objective)
+    model.fit(X, y)
     w, b = objective.split(L1CD(tol=1e-11).solve(objective).theta)
     np.testing.assert_allclose(w, model.coef_[0], atol=1e-4)
     assert b == pytest.approx(model.intercept_[0], abs=1e-4)
@@ -169,10 +172,10 @@ def test_logistic_regression_agrees_with_scikit_learn(penalty):
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_sparse_is_dense(loss, dtype, index):
     objective = problem(loss, m=200, d=60, density=0.2)
-    X = objective.data.block.values.astype(dtype)
+    X = arrays_of(objective)[0].astype(dtype)
     csr = scipy.sparse.csr_array(X)
     csr = scipy.sparse.csr_array((csr.data, csr.indices.astype(index), csr.indptr.astype(index)), shape=csr.shape)
-    results = [L1CD(tol=1e-10).solve(replace(objective, data=from_arrays(x))) for x in (X, csr, X.astype(np.float64))]
+    results = [L1CD(tol=1e-10).solve(over(objective, from_arrays(x))) for x in (X, csr, X.astype(np.float64))]
     for result in results[1:]:
         np.testing.assert_allclose(result.theta, results[0].theta, atol=1e-6)
         assert result.objective == pytest.approx(results[0].objective, rel=1e-9)
@@ -182,7 +185,7 @@ def test_sparse_is_dense(loss, dtype, index):
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])
 def test_columns_and_gram_matrix_agree(loss, layout, monkeypatch):
     objective = problem(loss, ElasticNet(0.9), m=120, d=40)
-    objective = replace(objective, data=from_arrays(layout(objective.data.block.values)))
+    objective = over(objective, from_arrays(layout(arrays_of(objective)[0])))
     results = []
     for cost in (0.0, np.inf):
         monkeypatch.setattr("beeline.solvers.l1.l1_cd._gram_cost", lambda block, answer=cost: answer)
@@ -194,13 +197,14 @@ def test_columns_and_gram_matrix_agree(loss, layout, monkeypatch):
 def test_weights_are_repetitions():
     objective = problem(Logistic(), m=50, d=15)
     counts = np.random.default_rng(1).integers(0, 4, 50)
-    repeated = replace(
+    X, y, _ = arrays_of(objective)
+    repeated = over(
         objective,
-        data=from_arrays(np.repeat(objective.data.block.values, counts, axis=0)),
-        labels=np.repeat(objective.labels, counts),
+        from_arrays(np.repeat(X, counts, axis=0)),
+        labels=np.repeat(y, counts),
         costs=np.ones(counts.sum()),
     )
-    weighted = replace(objective, costs=counts.astype(np.float64))
+    weighted = over(objective, costs=counts.astype(np.float64))
     a, b = (L1CD(tol=1e-11).solve(o) for o in (weighted, repeated))
     np.testing.assert_allclose(a.theta, b.theta, atol=1e-6)
     assert a.objective == pytest.approx(b.objective, rel=1e-10)
@@ -208,16 +212,16 @@ def test_weights_are_repetitions():
 
 def test_zero_and_duplicate_columns():
     objective = problem(Logistic(), m=60, d=10)
-    X = objective.data.block.values
+    X = arrays_of(objective)[0]
     wide = np.column_stack([np.zeros(60), X, X[:, :3], np.zeros(60), X[:, 0], np.ones(60)])
-    result = check(replace(objective, data=from_arrays(wide)))
+    result = check(over(objective, from_arrays(wide)))
     assert result.theta[0] == result.theta[14] == 0
     assert result.objective == pytest.approx(L1CD(tol=1e-10).solve(objective).objective, rel=1e-8)
 
 
 def test_one_class_only():
-    objective = problem(Logistic(), m=30, d=5)
-    result = L1CD(tol=1e-6).solve(replace(objective, labels=np.ones(30), intercept="none"))
+    objective = problem(Logistic(), m=30, d=5, intercept="none")
+    result = L1CD(tol=1e-6).solve(over(objective, labels=np.ones(30)))
     assert result.status is Status.CONVERGED
 
 
@@ -231,8 +235,8 @@ def test_same_bits_for_any_number_of_threads(same_bits):
 
 def test_solves_on_a_store(tmp_path):
     objective = problem(Logistic(), m=200, d=20)
-    store = beeline.convert(objective.data.block.values, tmp_path / "rows.store")
-    result = L1CD(tol=1e-8).solve(replace(objective, data=store))
+    store = beeline.convert(arrays_of(objective)[0], tmp_path / "rows.store")
+    result = L1CD(tol=1e-8).solve(over(objective, store))
     np.testing.assert_allclose(result.theta, L1CD(tol=1e-8).solve(objective).theta, atol=1e-6)
 
 

@@ -93,7 +93,7 @@ def test_every_part_was_seen():
         ("data/core/block.py", "from beeline.cli import main", "which is not below it"),
         ("data/core/block.py", "def f():\n    import beeline.solvers.base", "which is not below it"),
         ("data/core/block.py", "from beeline import cli", "which is not below it"),
-        ("data/core/block.py", "from ..estimators import x", "which is not below it"),
+        ("data/core/block.py", "from ...estimators import x", "which is not below it"),
         ("data/store/writer.py", "from ...cli import x", "which is not below it"),
         ("data/core/block.py", "from beeline.losses import Hinge", "which is not below it"),
         ("data/core/block.py", "from beeline import read", "the package's face"),
@@ -117,7 +117,7 @@ def test_a_planted_violation_is_found(tmp_path, file, code, complaint):
     ("file", "code"),
     [
         ("cli/commands/info.py", "from beeline.data.core.block import Block\nfrom beeline import __version__"),
-        ("data/core/block.py", "from beeline.exceptions import DataError\nfrom ..kernels import RowArrays"),
+        ("data/core/block.py", "from beeline.exceptions import DataError\nfrom ...kernels import RowArrays"),
         ("data/core/block.py", "from beeline.data.core.labels import LabelSets\nimport pyarrow"),
         ("__init__.py", "from beeline.data.core.block import Block"),
         ("__main__.py", "from beeline.cli import main"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose
+from objectives import over
 
 from beeline import convert, from_arrays
 from beeline.data.core.block import Block
@@ -33,9 +34,8 @@ def blocks(X):
 
 def problems(data, y, loss="logistic", intercept="free", n=3, engine=None):
     costs = np.random.default_rng(1).integers(0, 3, size=(n, len(y))).astype(float)
-    more = {} if engine is None else {"engine": engine}
-    first = Objective.of(data, y, costs[0], get_loss(loss), L2(), 1.0, intercept, **more)
-    return [first, *(first.with_costs(c) for c in costs[1:])]
+    first = Objective.of(data, y, costs[0], get_loss(loss), L2(), 1.0, intercept, engine=engine)
+    return [first, *(first.with_costs(first.rows.scatter(c)) for c in costs[1:])]
 
 
 @pytest.mark.parametrize("layout", [0, 1])
@@ -170,12 +170,11 @@ def test_seeing_features_through_a_scaling_is_scaling_them(intercept):
     seen.set_strength(0.2)
     seen.solve()
     for k, point in enumerate(seen.points):
-        scaled = Objective.of(
-            from_arrays(X * factor[:, k] + shift[:, k]), y, plain[k].costs, get_loss("logistic"), L2(), 0.2, intercept
-        )
+        scaled = over(plain[k], from_arrays(X * factor[:, k] + shift[:, k])).with_strength(0.2)
         alone = Newton(tol=1e-14).run(scaled)
         assert_allclose(point.theta, alone.theta, rtol=1e-5, atol=1e-6)
-        assert_allclose(point.z[0], scaled.scores(point.theta)[0], rtol=1e-9, atol=1e-9)
+        z, expected = plain[k].rows.gather(point.z), scaled.rows.gather(scaled.scores(point.theta))
+        assert_allclose(z, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_more_problems_than_fit_at_once_are_taken_in_groups(monkeypatch):
@@ -210,7 +209,8 @@ def test_rows_without_a_curvature_are_left_out():
     expected = lockstep.curvature(points, [0, 1, 2, 3], often=False).times(vectors)
     assert_allclose(lockstep.curvature(points, [0, 1, 2, 3], often=True).times(vectors), expected, rtol=1e-12)
     some = lockstep.curvature(points[:1], [0], often=True)
-    assert some.shards[0].stop < 0.7 * 300
+    picked, _ = every[0].rows.gather(*some.curvatures)  # of the only shard
+    assert picked.n_rows < 0.7 * 300
     assert_allclose(some.times(vectors[:, :1]), expected[:, :1], rtol=1e-12, atol=1e-12)
 
 
@@ -230,9 +230,9 @@ def test_a_row_that_outweighs_all_others_misleads_nobody(weight, length):
     X[7] *= length
     costs = np.ones(200)
     costs[7] = weight
-    data = from_arrays(X)
     train = [np.arange(200) % 5 != k for k in range(5)]
-    every = [Objective.of(data, y, np.where(rows, costs, 0.0), get_loss("squared"), L2()) for rows in train]
+    o = Objective.of(from_arrays(X), y, costs, get_loss("squared"), L2())
+    every = [o.with_costs(o.rows.scatter(np.where(rows, costs, 0.0))) for rows in train]
     newton = LockstepNewton(every, [0] * 5)
     for strength in 2.0 ** np.arange(10, -6, -1):
         newton.set_strength(strength)

@@ -250,10 +250,10 @@ def test_the_stop_ratio_needs_no_data(tol, delta):
     C = 0.3
     form = Objective.of(from_arrays(X), y, np.full(len(y), C), get_loss("logistic"), L2(), intercept="none")
     w = Newton(tol=tol).run(form).theta
-    later = form.with_costs(np.full(len(y), delta * C))
+    later = form.with_costs(form.rows.scatter(np.full(len(y), delta * C)))
     residual = form.at(w).gradient
     assert_allclose((1 - delta) * w + delta * residual, later.at(w).gradient, rtol=1e-9, atol=1e-12)
-    unit = form.with_costs(np.ones(len(y)))
+    unit = form.with_costs(form.rows.scatter(np.ones(len(y))))
     lockstep = LockstepNewton([unit], [0])
     lockstep.restore([w])
     before = lockstep.passes

@@ -114,7 +114,9 @@ def test_limits_are_kept():
 
 
 def test_large_problems_are_not_small():
-    assert not is_small(Objective.of(from_arrays(np.ones((10, 300))), np.ones(10), np.ones(10), get_loss("squared"), L2()))
+    assert not is_small(
+        Objective.of(from_arrays(np.ones((10, 300))), np.ones(10), np.ones(10), get_loss("squared"), L2())
+    )
 
 
 def test_ctrl_c_between_small_problems(monkeypatch):

@@ -1,9 +1,9 @@
 """The seam between the objective and the machines that hold the rows.
 
 What has an entry for every row stays with the rows. An `Engine` opens a data set into shards, runs of rows that never
-move; `Rows` is what the rest of the program has in its hands then. Whatever lies beside the rows (scores, slopes, labels,
-costs) is a `RowVector`: a handle on one thing for each shard, which only engines look into. All work on rows is done by
-*verbs*, named functions of a module::
+move; `Rows` is what the rest of the program has in its hands then. Whatever lies beside the rows (scores, slopes,
+labels, costs) is a `RowVector`: a handle on one thing for each shard, which only engines look into. All work on rows is
+done by *verbs*, named functions of a module::
 
     verb(shard, *what lies beside its rows, **small things) -> what stays there, or parts of a sum
 

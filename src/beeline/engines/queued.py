@@ -121,12 +121,8 @@ class QueuedRows(Rows):
         """Queue a verb."""
         beside = tuple(vectors)
         with self._lock:
-            made = tuple(
-                _FarVector(self, self._number(), Origin(verb, beside, small, k)) for k in range(outputs)
-            )
-            command = Command(
-                verb, _keys(beside), pickle.dumps(small, -1), _keys(made), reduce, _keys(reuse)
-            )
+            made = tuple(_FarVector(self, self._number(), Origin(verb, beside, small, k)) for k in range(outputs))
+            command = Command(verb, _keys(beside), pickle.dumps(small, -1), _keys(made), reduce, _keys(reuse))
             # A command holds its vectors until it has left: what is dropped meanwhile is still needed there.
             promise = _Expected(self, (*beside, *made))
             self._queue.append((command, promise))

@@ -42,10 +42,8 @@ class Threads(Engine):
 
 def shards_of(data: Dataset, memory: int, n_shards: int | None) -> list[Shard]:
     """The shards of a data set: so many, or as many as the memory asks for."""
-    if n_shards is None:
-        cuts = data.cuts(memory)
-    else:
-        cuts = [data.n_rows * k // n_shards for k in range(n_shards + 1)]
+    even = [] if n_shards is None else [data.n_rows * k // n_shards for k in range(n_shards + 1)]
+    cuts = even or data.cuts(memory)
     return [Shard(data, start, stop) for start, stop in pairwise(cuts)]
 
 

@@ -1,7 +1,7 @@
 """Sums over shards, in one fixed tree: the same shards give the same bits, wherever they lie.
 
-Node (level, k) of the tree covers the shards k·2^level … (k + 1)·2^level − 1, as far as there are any, and is the sum of
-its two children. Addition of floating-point numbers is not associative, so that a sum over machines in the order in
+Node (level, k) of the tree covers the shards k·2^level … (k + 1)·2^level − 1, as far as there are any, and is the sum
+of its two children. Addition of floating-point numbers is not associative, so that a sum over machines in the order in
 which they answer would change from run to run. Whoever holds all shards of a node can make it; only nodes travel.
 """
 

@@ -67,7 +67,7 @@ def _by_formula(o: Objective) -> NullModel | None:
     if o.loss.classifies:
         labels, costs = _labels(o), o.label_totals
         best = o.loss.best_constant(labels, costs)
-        value = _at_constant(o, best, labels, costs) if _fits(o, best) else 0.0
+        value = _at_constant(o, best, labels, costs) if best is not None and _fits(o, best) else 0.0
     elif o.rows.n_shards == 1:
         best, value = o.rows.sum(values.best_constant, o.labels, o.costs, loss=o.loss).value
     else:
@@ -85,7 +85,7 @@ def _fits(o: Objective, best: Floats | float | None) -> bool:
     return best is not None and np.shape(best) == ((o.n_outputs,) if o.n_outputs > 1 else ())
 
 
-def _at_constant(o: Objective, best: Floats | float | None, labels: Floats, costs: Floats) -> float:
+def _at_constant(o: Objective, best: Floats | float, labels: Floats, costs: Floats) -> float:
     """The loss where all scores are the same."""
     z = np.empty((len(labels), *np.shape(best)))
     z[:] = best

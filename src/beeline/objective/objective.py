@@ -58,8 +58,14 @@ class Objective:
 
     @classmethod
     def of(
-        cls, data: Dataset, labels: AnyArray, costs: AnyArray, *what: Any, engine: Engine | None = None, **more: Any
-    ) -> Objective:  # noqa: ANN401
+        cls,
+        data: Dataset,
+        labels: AnyArray,
+        costs: AnyArray,
+        *what: Any,  # noqa: ANN401
+        engine: Engine | None = None,
+        **more: Any,  # noqa: ANN401
+    ) -> Objective:
         """J over data that the engine opens, with a label and a cost a row; the rest is as for J itself."""
         rows = (engine or Threads()).open(data)
         return cls(rows, rows.scatter(labels), rows.scatter(costs), *what, **more)

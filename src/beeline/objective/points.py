@@ -26,6 +26,18 @@ __all__ = ["Line", "Point"]
 # Times what intercepts may cost a bound, that a gradient costs it where they need not be the best; and the part of
 # their slopes that may then be left.
 _FAR, _ROUGHLY = 10.0, 1e-2
+# What a point knows of its losses, whatever the strength of Ω is.
+_OF_LOSSES = (
+    "_derivatives",
+    "loss",
+    "slopes",
+    "_loss_sum",
+    "_size_sum",
+    "_total_sum",
+    "_curvature_sum",
+    "_gradient_sums",
+    "loss_gradient",
+)
 _LEVEL = 1e-13  # the least part of slopes that is more than rounding
 
 
@@ -49,7 +61,11 @@ class Point:
     @cached_property
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
-        return float(self._told("_loss"))
+        return float(self._loss_sum.value[0] if "_loss_sum" in vars(self) else self._told("_loss"))
+
+    def ask_loss(self) -> None:
+        """Ask for the sum of the losses, by itself: it comes with the next trip."""
+        _ = self._loss_sum
 
     @property
     def _loss(self) -> Promise:
@@ -62,7 +78,7 @@ class Point:
         return self
 
     def _told(self, name: str) -> Any:  # noqa: ANN401
-        """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for at once."""
+        """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for."""
         promise: Promise = getattr(self, name)
         if not self.objective.rows.immediate and "asked" not in vars(self):
             vars(self)["asked"] = True
@@ -222,7 +238,7 @@ class Point:
     def with_strength(self, strength: float) -> Point:
         """The same θ with another strength of Ω; whatever is known of the loss stays known."""
         point = Point(self.objective.with_strength(strength), self.theta, self.z)
-        for name in ("_derivatives", "loss", "slopes", "_size_sum", "_total_sum", "_curvature_sum", "_gradient_sums", "loss_gradient"):
+        for name in _OF_LOSSES:
             if name in self.__dict__:
                 point.__dict__[name] = self.__dict__[name]
         return point

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import Floats
+from beeline.engines import Promise
 from beeline.engines.verbs import values
 from beeline.losses import Absolute, ScalarLoss
 from beeline.objective import Line, Objective
 
-__all__ = ["Valley", "has_kinks", "least", "valley"]
+__all__ = ["Valley", "has_kinks", "least", "valley", "valleys"]
 
 _BUCKETS = 254  # of a window, by which the kinks are sorted out
 _FARTHEST = 1e100
@@ -31,11 +35,15 @@ class Valley:
         Where J is least.
     left, right
         On the pieces to the left and to the right of t; t itself where J has no kink there.
+    down, up
+        The slopes of J on these pieces, next to t; NaN where they are not known.
     """
 
     t: float
     left: float
     right: float
+    down: float = math.nan
+    up: float = math.nan
 
 
 def least(line: Line, high: float, first: float, accuracy: float) -> float:
@@ -53,142 +61,205 @@ def has_kinks(objective: Objective) -> bool:
     return isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
 
 
-def valley(line: Line, low: float, high: float, first: float) -> Valley:
-    """The exact minimum for a piecewise linear loss, by its kinks: J is a parabola, or flat, between any two.
+def valley(line: Line, low: float, high: float, first: float, *, roughly: bool = False) -> Valley:
+    """The minimum along one line, as `valleys` finds it."""
+    return valleys([line], low, high, first, roughly=roughly)[0]
 
-    One look at every row sorts the kinks of a stretch of the line into buckets, which gives the slope of J at the end
-    of each; another gathers those of the one bucket where the slope changes its sign, and they are sorted. That is the
-    search of Franc & Sonnenburg (2009, section 3.2) in O(rows), as only the few kinks that can matter are sorted.
+
+def valleys(lines: Sequence[Line], low: float, high: float, first: float, *, roughly: bool = False) -> list[Valley]:
+    """The exact minima for a piecewise linear loss, by its kinks: J is a parabola, or flat, between any two.
+
+    A histogram of the kinks in a window of the line gives the slope of J at the edges of its buckets; the kinks of the
+    one bucket where the slope changes its sign are then sorted. That is the search of Franc & Sonnenburg (2009,
+    section 3.2) in O(rows), as only the few kinks that can matter are sorted. All lines are searched at once, so that
+    they share trips to the rows.
+
+    Parameters
+    ----------
+    low, high, first
+        Between which t, and where to look first.
+    roughly
+        To a bucket will do.
     """
-    window = _window(line, low, high, first)
-    if not window.holds_minimum:
-        return Valley(window.low, window.low, window.low)
-    k, kinks = window.bucket, window.kinks()
-    while kinks is None:  # too many to be sorted: buckets in the bucket
-        begin, stop = window.edge(k), window.edge(k + 1)
-        finer = _sorted_out(line, begin, stop) if stop - begin > _NARROWEST * max(abs(begin), abs(stop)) else None
-        if finer is None or not finer.holds_minimum:  # all of them are at one place, but for rounding
-            return Valley(min(0.5 * (begin + stop), high), begin, stop)
-        window = finer
-        k, kinks = window.bucket, window.kinks()
+    searches = [_Search(line, low, high, first, roughly) for line in lines]
+    while active := [search for search in searches if search.found is None]:
+        for search in active:
+            search.ask()
+        for search in active:
+            search.take()
+    return [search.found for search in searches if search.found is not None]
+
+
+class _Search:
+    """The search along one line, in questions and answers.
+
+    Attributes
+    ----------
+    found
+        The minimum, once it is known.
+    """
+
+    def __init__(self, line: Line, low: float, high: float, first: float, roughly: bool) -> None:
+        self.line, self.low, self.high, self.roughly = line, low, high, roughly
+        self.found: Valley | None = None
+        if low > -np.inf:
+            self.begin, self.end = low, low + _BESIDE * (first - low)
+        else:
+            reach = _BESIDE * 0.1 * max(1.0, abs(first))
+            self.begin, self.end = first - reach, first + reach
+        self.end = min(self.end, high * (1 + 1e-9))
+        self.moved = 0  # up or down; it never turns back, however the slopes at the seam of two windows are rounded
+        self.inside = False  # the bucket of another window, which holds the minimum
+        self.window: _Window | None = None
+        self.kinks: _Kinks | None = None
+
+    def ask(self) -> None:
+        """Ask for the histogram of the next window, or for the kinks of a bucket of the last one."""
+        if self.window is None:
+            self.window = _Window(self.line, self.begin, self.end)
+        else:
+            self.kinks = _Kinks(self.window)
+
+    def take(self) -> None:
+        """Look at what came, and find the minimum or the next question."""
+        assert self.window is not None
+        if self.kinks is not None:
+            self._take_kinks(self.window, self.kinks)
+        elif self.window.holds_minimum:
+            if self.roughly:
+                self.found = self.window.crossing(self.high)
+        elif self.inside:  # all kinks are at one place, but for rounding
+            self.found = Valley(min(0.5 * (self.begin + self.end), self.high), self.begin, self.end)
+        else:
+            self._go_on(self.window)
+
+    def _go_on(self, window: _Window) -> None:
+        """To the next window, eight times as wide, on the side to which J falls."""
+        begin, end, width = self.begin, self.end, self.end - self.begin
+        self.window = None
+        if window.slopes[-1] < 0:
+            if end >= self.high or self.moved < 0 or width > _FARTHEST:
+                self.found = _at(min(end, self.high))
+            self.moved, self.begin, self.end = 1, end, min(end + 8 * width, self.high * (1 + 1e-9))
+        else:
+            if begin <= self.low or self.moved > 0 or width > _FARTHEST:
+                self.found = _at(begin)
+            self.moved, self.begin, self.end = -1, max(begin - 8 * width, self.low), begin
+
+    def _take_kinks(self, window: _Window, kinks: _Kinks) -> None:
+        if kinks.told is not None:
+            self.found = _lowest(window, *kinks.told, self.high)
+            return
+        self.begin, self.end = window.edge(window.bucket), window.edge(window.bucket + 1)
+        self.window = self.kinks = None
+        self.inside = True
+        if self.end - self.begin <= _NARROWEST * max(abs(self.begin), abs(self.end)):
+            self.found = Valley(min(0.5 * (self.begin + self.end), self.high), self.begin, self.end)
+
+
+def _at(t: float) -> Valley:
+    return Valley(t, t, t)
+
+
+def _lowest(window: _Window, times: Floats, jumps: Floats, high: float) -> Valley:
+    """Where J is least in the bucket of a window whose kinks, in order, are given."""
+    k = window.bucket
     start, end, slope = window.edge(k), window.edge(k + 1), float(window.slopes[k])
-    times, jumps = kinks
-    curvature = line.parabola[1]
-    ahead = slope + curvature * (times - start) + np.cumsum(jumps)  # the slope just behind each kink
-    j = int(np.searchsorted(np.maximum.accumulate(ahead), 0.0)) if len(times) else 0
+    curvature = window.line.parabola[1]
+    behind = slope + curvature * (times - start) + np.cumsum(jumps)  # the slope just behind each kink
+    j = int(np.searchsorted(np.maximum.accumulate(behind), 0.0)) if len(times) else 0
     begin, stop = (float(times[j - 1]) if j else start), (float(times[j]) if j < len(times) else end)
-    slope = float(ahead[j - 1]) if j else slope
+    slope = float(behind[j - 1]) if j else slope
     if curvature > 0 and slope + curvature * (stop - begin) >= 0:  # the parabola turns before the next kink
-        t = min(begin - slope / curvature, stop, high)
-        return Valley(t, t, t)
+        return _at(min(begin - slope / curvature, stop, high))
     # Rows may share a kink: the neighbouring pieces begin with other ones.
     before = times[np.searchsorted(times, stop) - 1] if len(times) and times[0] < stop else start
     after = int(np.searchsorted(times, stop, side="right"))
     beyond = times[after] if after < len(times) else end
+    down, up = slope + curvature * (stop - begin), float(behind[after - 1]) if after else math.nan
     stop = min(stop, high)
-    return Valley(stop, 0.5 * float(before + stop), 0.5 * float(stop + beyond))
+    return Valley(stop, 0.5 * float(before + stop), 0.5 * float(stop + beyond), down, up)
 
 
-@dataclass(frozen=True)
 class _Window:
-    """A piece of a line, in buckets.
+    """A piece of a line, in buckets; |w| is a loss with its kink at zero."""
 
-    Attributes
-    ----------
-    low, high
-        Where it begins and ends.
-    slopes
-        Of J, at the edges of the buckets.
-    kinks_in
-        Gives, for a bucket, when J bends there, and by how much its derivative jumps; None where that is too often.
-    """
+    def __init__(self, line: Line, low: float, high: float) -> None:
+        self.line, self.low, self.high = line, low, high
+        o, loss = line.point.objective, line.point.objective.loss
+        assert isinstance(loss, ScalarLoss)
+        self.beside = (line.point.z, line.dz, o.labels, o.rates)
+        small = {"loss": loss, "between": (low, high), "buckets": _BUCKETS}
+        (self.marks,), self.sums = o.rows.call(values.kink_histogram, self.beside, small, 1, "sum")
 
-    low: float
-    high: float
-    slopes: Floats
-    kinks_in: Callable[[int], list[tuple[Floats, Floats]] | None]
+    @cached_property
+    def slopes(self) -> Floats:
+        """Of J, at the edges of the buckets."""
+        slope, jumps = self.sums.value
+        if self.of_weights is not None:
+            slope, jumps = slope + self.of_weights[0], jumps + self.of_weights[1]
+        incline, curvature = self.line.parabola
+        slope = slope + (incline + curvature * self.high)
+        jumps = jumps + curvature * (self.high - self.low) / _BUCKETS
+        falls = np.cumsum(jumps[::-1])[::-1]  # of the slope, from the end to each edge
+        return np.append(slope - falls, slope)
+
+    @cached_property
+    def of_weights(self) -> tuple[float, Floats, Any] | None:
+        """The histogram of the weights that pass zero, where L1 counts; None where it does not."""
+        o = self.line.point.objective
+        if not o.regularizer.l1:
+            return None
+        return Absolute().kink_histogram(*self.weights, (self.low, self.high), _BUCKETS)
+
+    @property
+    def weights(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The weights along the line, as rows of a loss |w|."""
+        o, n = self.line.point.objective, self.line.point.objective.n_regularized
+        cost = np.full(1, o.strength * o.regularizer.l1)
+        return self.line.point.theta[:n], self.line.direction[:n], np.zeros(n), cost
 
     @property
     def holds_minimum(self) -> bool:
         """Whether J falls at first, and rises in the end."""
         return bool(self.slopes[0] < 0 <= self.slopes[-1])
 
-    def edge(self, k: int) -> float:
-        """Where bucket k begins."""
-        return self.low + (self.high - self.low) * k / _BUCKETS
-
     @property
     def bucket(self) -> int:
         """The bucket that holds the minimum."""
         return int(np.searchsorted(np.maximum.accumulate(self.slopes), 0.0)) - 1
 
-    def kinks(self) -> tuple[Floats, Floats] | None:
-        """When J bends in that bucket, and by how much its derivative jumps there, in order; None: too often."""
-        found = self.kinks_in(self.bucket)
-        if found is None:
+    def edge(self, k: int) -> float:
+        """Where bucket k begins."""
+        return self.low + (self.high - self.low) * k / _BUCKETS
+
+    def crossing(self, high: float) -> Valley:
+        """Where the slope would be zero, if it rose evenly in the bucket of the minimum."""
+        k = self.bucket
+        below, above = float(self.slopes[k]), float(self.slopes[k + 1])
+        part = -below / (above - below) if above > below else 0.5
+        return _at(min(self.edge(k) + part * (self.edge(k + 1) - self.edge(k)), high))
+
+
+class _Kinks:
+    """The kinks in the bucket of a window that holds the minimum."""
+
+    def __init__(self, window: _Window) -> None:
+        self.window = window
+        o = window.line.point.objective
+        self.asked: Promise = o.rows.concat(
+            values.kinks_in_bucket, window.marks, *window.beside, loss=o.loss, bucket=window.bucket, most=_MANY
+        )
+
+    @cached_property
+    def told(self) -> tuple[Floats, Floats] | None:
+        """When J bends, and by how much its derivative jumps there, in order; None where that is too often."""
+        times, jumps, counts = self.asked.value
+        if len(times) < counts.sum():
             return None
-        times, jumps = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if self.window.of_weights is not None:
+            marks, bucket = self.window.of_weights[2], self.window.bucket
+            more, further = Absolute().kinks_in_bucket(marks, *self.window.weights, bucket)
+            times, jumps = np.append(times, more), np.append(jumps, further)
         order = np.argsort(times, kind="stable")
         return times[order], jumps[order]
-
-
-def _window(line: Line, low: float, high: float, first: float) -> _Window:
-    """A stretch that holds the minimum; one of width zero where that is at one end."""
-    if low > -np.inf:
-        begin, end = low, low + _BESIDE * (first - low)
-    else:
-        reach = _BESIDE * 0.1 * max(1.0, abs(first))
-        begin, end = first - reach, first + reach
-    end = min(end, high * (1 + 1e-9))
-    moved = 0  # up or down; it never turns back, however the slopes at the seam of two windows are rounded
-    while True:
-        window = _sorted_out(line, begin, end)
-        if window.holds_minimum:
-            return window
-        if window.slopes[-1] < 0:
-            if end >= high or moved < 0 or end - begin > _FARTHEST:
-                return _at(min(end, high))
-            moved, begin, end = 1, end, min(end + 8 * (end - begin), high * (1 + 1e-9))
-        else:
-            if begin <= low or moved > 0 or end - begin > _FARTHEST:
-                return _at(begin)
-            moved, begin, end = -1, max(begin - 8 * (end - begin), low), begin
-
-
-def _at(t: float) -> _Window:
-    return _Window(t, t, np.zeros(1), lambda _: [])
-
-
-def _sorted_out(line: Line, low: float, high: float) -> _Window:
-    """The kinks of a piece in buckets, and the slopes of J between these; |w| is a loss with its kink at zero."""
-    o, loss = line.point.objective, line.point.objective.loss
-    assert isinstance(loss, ScalarLoss)
-    beside = (line.point.z, line.dz, o.labels, o.rates)
-    small = {"loss": loss, "between": (low, high), "buckets": _BUCKETS}
-    (marks,), sums = o.rows.call(values.kink_histogram, beside, small, 1, "sum")
-    slope, jumps = sums.value
-
-    def of_rows(bucket: int) -> tuple[Floats, Floats] | None:
-        told = o.rows.concat(values.kinks_in_bucket, marks, *beside, loss=loss, bucket=bucket, most=_MANY)
-        times, by, counts = told.value
-        return (times, by) if len(times) == counts.sum() else None
-
-    sources: list[Callable[[int], tuple[Floats, Floats] | None]] = [of_rows]
-    if o.regularizer.l1:
-        n = o.n_regularized
-        told = line.point.theta[:n], line.direction[:n], np.zeros(n), np.full(1, o.strength * o.regularizer.l1)
-        more, further, marked = Absolute().kink_histogram(*told, (low, high), _BUCKETS)
-        slope, jumps = slope + more, jumps + further
-        sources.append(lambda bucket: Absolute().kinks_in_bucket(marked, *told, bucket))
-    incline, curvature = line.parabola
-    slope = slope + (incline + curvature * high)
-    jumps = jumps + curvature * (high - low) / _BUCKETS
-    falls = np.cumsum(jumps[::-1])[::-1]  # of the slope, from the end to each edge
-
-
-    def kinks_in(bucket: int) -> list[tuple[Floats, Floats]] | None:
-        found = [of(bucket) for of in sources]
-        told = [kinks for kinks in found if kinks is not None]
-        return told if len(told) == len(found) else None
-
-    return _Window(low, high, np.append(slope - falls, slope), kinks_in)

@@ -238,7 +238,9 @@ class _Descent:
         which the allowance is ample.
         """
         square = dot(point.theta, point.theta)
-        return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(self.objective.rows.gather(point.z))
+        return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(
+            self.objective.rows.gather(point.z)
+        )
 
     def _dual(self) -> float:
         """The dual value at the present p, made to meet Σ_i a_ik = 0 where intercepts are free; a pass.
