@@ -38,12 +38,25 @@ def untold(point: Point, spreads: Floats) -> float:
     """
     o = point.objective
     pulls = -point.loss_gradient[: o.data.n_features * o.n_outputs].reshape(-1, o.n_outputs)
-    pulls = np.maximum(pulls, 0.0) if o.regularizer.nonnegative else pulls
+    pulls = np.maximum(pulls, 0.0) if o.regularizer.nonnegative else np.abs(pulls)
+    if not o.loss.smooth:
+        pulls = np.minimum(pulls, _most_pull(point))
     sizes = np.sqrt(sum(np.square(u).reshape(len(u), -1).sum(axis=0) for u in point.slopes))
     products = spreads[:, None] * sizes
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        correlations = np.where(products > 0, np.abs(pulls) / products, 0.0)
+        correlations = np.where(products > 0, pulls / products, 0.0)
     return min(1.0, float(np.square(correlations).max(initial=0.0)))
+
+
+def _most_pull(point: Point) -> Floats:
+    """By how much an optimum lets the rows pull at each weight: λ(l1 + l2·|w_j|), against which Ω holds it.
+
+    A row at a kink has any slope between those of both sides, and the one that the loss gives need not be right.
+    """
+    o = point.objective
+    w = point.theta[: o.data.n_features * o.n_outputs].reshape(-1, o.n_outputs)
+    most: Floats = o.penalty.l1 + o.penalty.l2 * np.abs(w)
+    return most
 
 
 def by_chance(objective: Objective) -> float:

@@ -12,6 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
+from beeline._numbers import square
 from beeline._types import Floats
 from beeline.kernels import combine_columns, dot, dot_columns
 from beeline.objective import Line, Objective, Point
@@ -317,7 +318,7 @@ def _levelled(point: Point) -> Point:
     o = point.objective
     if o.intercept != "free" or o.n_outputs > 1:
         return point
-    promise = 0.5 * total(point.slopes) ** 2
+    promise = 0.5 * square(total(point.slopes))
     return point if promise <= _LEVEL * abs(point.value) * total(point.curvatures) else point.with_best_intercept()
 
 
