@@ -273,7 +273,7 @@ def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
 
 def _is_free(task: Task, results: list[Result]) -> bool:
     """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask."""
-    if task.loss.labels == "none" or any(result.null > 0 or result.objective > 0 for result in results):
+    if task.loss.labels == "none" or any(result.null or result.objective for result in results):
         return False
     counts = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
     return bool(np.ptp(counts, axis=0).any())
