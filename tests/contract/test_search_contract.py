@@ -96,7 +96,7 @@ def test_an_offset_costs_no_score(loss):
 def test_a_model_no_better_than_none_is_said(loss):
     rng = np.random.default_rng(0)
     noise, y = rng.normal(size=(90, 6)), rng.normal(size=90)
-    with pytest.warns(ModelWarning, match=r"at no C was the .* better than that of the intercept alone"):
+    with pytest.warns(ModelWarning, match=r"at no C of .* was the .* better than that of the intercept alone"):
         found = select_C(noise, loss, y if loss == "squared" else y > 0.3, folds=FOLDS_OF_90)
     assert any(concern.warning is ModelWarning for concern in found.concerns)
 
@@ -162,3 +162,50 @@ def test_weights_have_not_settled_while_their_gradient_is_large(loss):
     y = rows @ rng.normal(size=8) / 3 + 0.5 * rng.normal(size=200) > 0
     rows[7] *= 1e4
     assert LinearModel(loss, C="auto", scoring="accuracy").fit(rows, y).score(rows, y) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rare_class_that_is_never_predicted_is_said(seed):
+    """A better loss, at this C or another, is no better score."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(400, 5))
+    y = rows[:, 0] + 1.5 * rng.normal(size=400) > 2.8
+    with pytest.warns(ModelWarning, match="at no C of .* was the accuracy"):
+        found = select_C(rows, "squared_hinge", y)
+    assert found.best_score <= found.null_score
+
+
+def test_a_held_out_row_far_out_gets_the_score_of_the_exact_model():
+    rng = np.random.default_rng(41)
+    rows = rng.standard_t(1.5, size=(150, 3))
+    y = (rows - rows.mean(0)) / rows.std(0) @ rng.normal(size=3) + rng.normal(size=150)
+    fold = rng.permutation(150) % 3
+    folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    found = select_C(rows, "squared", y, folds=folds)
+    errors = []
+    for train, test in folds:
+        mean, level = rows[train].mean(0), y[train].mean()
+        centred = rows[train] - mean
+        w = np.linalg.solve(centred.T @ centred + np.eye(3) / found.best_C, centred.T @ (y[train] - level))
+        errors.append(np.sqrt(np.mean(((rows[test] - mean) @ w + level - y[test]) ** 2)))
+    assert found.best_score == pytest.approx(np.mean(errors), rel=0.01)
+
+
+@pytest.mark.parametrize("loss", ["crammer_singer", "hinge"])
+def test_a_plateau_of_accuracy_is_not_the_end_while_the_loss_falls(loss):
+    rng = np.random.default_rng(1)
+    centres, y = 0.6 * rng.normal(size=(50, 40)), rng.integers(0, 50, 1000)
+    rows = centres[y] + rng.normal(size=(1000, 40))
+    found = select_C(rows, loss, y, folds=3)
+    wide = select_C(rows, loss, y, folds=3, C_min=found.best_C, C_max=64 * found.best_C, delta=4.0, all_the_way=True)
+    assert found.best_score > wide.best_score - found.best.standard_error
+
+
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive", "absolute"])
+def test_rows_at_their_kinks_do_not_keep_a_path_going(loss):
+    """Which slope a kink has, only the optimum knows: that of the loss says nothing about what a feature could tell."""
+    rng = np.random.default_rng(0)
+    rows = (rng.uniform(size=(200, 60)) < 0.1).astype(float)
+    z = rows @ rng.normal(size=60) + 0.5 * rng.normal(size=200)
+    found = select_C(rows, loss, z > 0 if loss == "hinge" else z, folds=3)
+    assert len(found.curve) <= 30

@@ -20,6 +20,7 @@ def gained(score: float, null: float, greater_is_better: bool) -> float:
 def check(load, loss, folder):
     X, y = load(folder)
     found = select_C(X, loss, y, folds=3)
+    assert len(found.curve) <= 40  # and not on and on, to where nothing changes any more
     low, high = found.curve[0].C / 64, 64 * found.curve[-1].C
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # at values of C that nobody would take

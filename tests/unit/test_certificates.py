@@ -13,7 +13,7 @@ from beeline import CostSensitiveClassifier, LinearModel, LinearSVC, LinearSVR, 
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
-from beeline.objective import Objective, conjugate_bound
+from beeline.objective import Objective, Penalty, conjugate_bound
 from beeline.objective.certificates import rounding_of
 from beeline.regularizers import L2
 from beeline.solvers.base import Solver, Status, Step
@@ -271,3 +271,8 @@ def test_rounding_counts_where_labels_are_met_to_the_last_digit():
     assert point.loss == 0
     missed = [Fraction(a) * Fraction(b) - Fraction(c) for a, b, c in zip(x, point.theta, y, strict=True)]
     assert 0 < 0.5e7 * float(sum(r * r for r in missed)) <= rounding_of(point)
+
+
+def test_squares_of_bounds_that_overflow_are_no_errors():
+    """Weights of 10^160 have no bound, but a training that passed by them goes on."""
+    assert Penalty(0.0, 1.0).floor(np.array([1e200])) == -np.inf

@@ -13,7 +13,7 @@ import pytest
 from beeline import HuberRegressor, LinearModel, LinearSVC, LogisticRegression, Model, PoissonRegressor, select_C
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, DataError, ModelError, ModelWarning, ParameterError
-from beeline.losses import ScalarLoss
+from beeline.losses import EpsilonInsensitive, ScalarLoss, SquaredEpsilonInsensitive
 from beeline.model import Report
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
@@ -56,6 +56,27 @@ class TestReports:
         assert "hardly better than its intercept alone, though the features have more to tell" in str(warning.message)
         assert HuberRegressor(alpha="auto").fit(X, y).report_.concerns == ()
         assert LinearModel("squared").fit(X, np.random.default_rng(1).normal(size=len(X))).report_.concerns == ()
+
+    @pytest.mark.parametrize(
+        ("loss", "y", "advice"),
+        [
+            (EpsilonInsensitive(0.5), 0.1 * X[:, 0], "lower epsilon"),
+            (SquaredEpsilonInsensitive(0.5), 0.1 * X[:, 0], "lower epsilon"),
+            ("perceptron", TWO, "take another loss"),
+            ("multiclass_perceptron", THREE, "take another loss"),
+        ],
+    )
+    def test_a_loss_that_zero_weights_satisfy(self, loss, y, advice):
+        model, warning = fitted(LinearModel(loss), y, warning=ModelWarning)
+        assert not model.coef_.any()
+        assert "its intercept alone" in str(warning.message)
+        assert advice in str(warning.message)
+        assert model.report_.concerns == (str(warning.message),)
+
+    def test_labels_that_an_intercept_meets(self):
+        """Nothing is left to learn, and the model knows all there is."""
+        assert LinearModel("epsilon_insensitive").fit(X, np.full(len(X), 7.0)).report_.concerns == ()
+        assert PoissonRegressor().fit(X, np.zeros(len(X))).report_.concerns == ()
 
     def test_nothing_to_say(self):
         assert LogisticRegression().fit(X, TWO).report_.concerns == ()

@@ -146,3 +146,55 @@ class TestWeightsOfClasses:
         expected = model.coef_
         model.model_ = dataclasses.replace(model.model_, weights=model.model_.weights + 0.5)
         np.testing.assert_allclose(model.fit(X, THREE).coef_, expected, rtol=1e-3)
+
+
+class TestWhatIsNoSetting:
+    """One sentence of ours for each, whatever Python would have said."""
+
+    @pytest.mark.parametrize(
+        ("fit", "sentence"),
+        [
+            (lambda: LinearSVC(C=10**400).fit(X, TWO), "C must be at most 1.8e308, not a number of 401 digits"),
+            (lambda: beeline.LinearSVR(epsilon=10**400).fit(X, TARGET), "epsilon must be at most 1.8e308"),
+            (
+                lambda: beeline.LinearSVR(epsilon=np.inf).fit(X, TARGET),
+                "epsilon must not be negative and must be finite",
+            ),
+            (lambda: beeline.select_C(X, "hinge", TWO, C_min="x"), "C_min must be a number, not 'x'"),
+            (lambda: beeline.select_C(X, "hinge", TWO, delta="x"), "delta must be a number, not 'x'"),
+            (lambda: beeline.select_C(X, "hinge", TWO, max_passes=None), "max_passes must be a number, not None"),
+            (lambda: beeline.select_C(X, "hinge", TWO, seed=-1), "seed must not be negative, not -1"),
+            (lambda: beeline.select_C(X, "hinge", TWO, seed="x"), "seed must be a whole number, not 'x'"),
+            (lambda: beeline.select_C(X, "hinge", TWO, groups=0), "groups must be one a row, 60 in all"),
+            (lambda: beeline.select_C(X, "hinge", TWO, groups=["a", None] * 30), "groups of different types"),
+            (lambda: beeline.select_C(X, "hinge", TWO, on_point=0), "on_point must be a function, not 0"),
+            (lambda: LinearModel(loss=[1]).fit(X, TWO), r"there is no loss \[1\]"),
+            (lambda: LinearModel(regularizer=[1]).fit(X, TWO), r"there is no regularizer \[1\]"),
+            (lambda: LinearModel(solver=[1]).fit(X, TWO), r"there is no solver \[1\]"),
+            (lambda: LinearModel(class_weight={1: "a"}).fit(X, TWO), "class_weight of 1 must be a number, not 'a'"),
+            (lambda: LinearModel(class_weight={1: 0}).fit(X, TWO), "class_weight leaves fewer than two classes"),
+            (lambda: LinearModel(callback=0).fit(X, TWO), "callback must be a function, not 0"),
+            (lambda: beeline.set_num_threads("x"), "the number of threads must be a whole number, not 'x'"),
+            (lambda: beeline.convert(X, "never.store", memory=None), "None is not a size"),
+        ],
+    )
+    def test_is_said_so(self, fit, sentence):
+        with pytest.raises(ParameterError, match=sentence):
+            fit()
+
+    @pytest.mark.parametrize("labels", [["a", None] * 30, ["a", 1] * 30])
+    def test_labels_of_several_types(self, labels):
+        with pytest.raises(LabelError, match="labels of different types cannot be told apart"):
+            LogisticRegression().fit(X, np.array(labels, object))
+
+    def test_texts_for_a_regression(self):
+        with pytest.raises(LabelError, match="row 3 has the label 'a'; a regression needs numbers"):
+            beeline.LinearSVR().fit(X, ["1", "2", "3", *["a"] * 57])
+
+    def test_many_passes(self):
+        assert LogisticRegression(max_passes=1e20).fit(X, TWO).report_.gap < 1e-4
+
+    @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
+    def test_a_cost_beyond_all_use(self, loss):
+        with pytest.warns(ConvergenceWarning):
+            LinearModel(loss, C=1e300).fit(X, TWO)

@@ -224,7 +224,7 @@ def test_groups_stay_whole(cancer):
     folds = make_folds(4, y.astype(float), classes=True, groups=groups)
     given = select_C(X, "squared_hinge", y, folds=[(fold.train, fold.test) for fold in folds])
     assert [p.fold_scores for p in ours.curve] == [p.fold_scores for p in given.curve]
-    with pytest.raises(ParameterError, match="3 groups do not match 240 rows"):
+    with pytest.raises(ParameterError, match=r"groups must be one a row, 240 in all, not of shape \(3,\)"):
         select_C(X, "hinge", y, groups=[1, 2, 3])
     fitted = LinearSVC(C="auto", cv=4).fit(X, y, groups=groups)
     assert [p.score for p in fitted.selection_.curve] == [p.score for p in ours.curve]
@@ -404,6 +404,19 @@ def test_a_path_of_another_search_is_refused(cancer, tmp_path):
             select_C(X, options.pop("loss"), y, resume=file, **options)
     with pytest.raises(ParameterError, match="differs in its rows"):
         select_C(X[:200], "logistic", y[:200], resume=file)
+    with pytest.raises(ParameterError, match="labels, weights, folds and rows"):
+        select_C(np.abs(X), "logistic", y, resume=file)  # of the same norms
+
+
+def test_a_path_belongs_to_one_metric_not_to_its_name(cancer, tmp_path):
+    X, y = cancer[0][:150], cancer[1][:150]
+    right, wrong = (
+        (lambda e, A, t: float((e.predict(A) == t).mean())),
+        (lambda e, A, t: -float((e.predict(A) == t).mean())),
+    )
+    select_C(X, "logistic", y, metric=right, resume=tmp_path / "path", on_point=lambda p: True)
+    with pytest.raises(ParameterError, match="metric's code"):
+        select_C(X, "logistic", y, metric=wrong, resume=tmp_path / "path")
 
 
 def test_a_damaged_path_is_refused(cancer, tmp_path):

@@ -81,6 +81,25 @@ def test_what_gaps_leave_open_of_losses_is_no_improvement():
     assert len(done[0.0]) > 20
 
 
+def test_scores_that_are_worse_by_less_than_their_error_do_not_end_a_path_that_learns():
+    def at(C):
+        scores = (0.2, 0.2) if C == 4.0 else (0.21, 0.21)
+        spread = (0.1, -0.1)
+        return tuple(score + by for score, by in zip(scores, spread, strict=True))
+
+    itinerary, done = Itinerary(Selecting(C_min=1.0), 1.0, 2.0**12, NULL, False), []
+    while not isinstance(step := itinerary.next(done), End):
+        done.append(PathPoint(step, at(step), (1.0, 1.0), 0.1, 1.0, 0.1, None, False, 0, 1 / step, 1 / step))
+    assert step is End.LIMIT
+
+
+def test_a_feature_that_is_kept_back_is_no_reason_to_go_on_where_trainings_fail():
+    itinerary, done = Itinerary(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, luck=0.1), []
+    while not isinstance(step := itinerary.next(done), End):
+        done.append(PathPoint(step, (0.5, 0.5), (1.0, 1.0), 0.1, 1.0, 0.1, None, False, 2, 0.5, 0.5, 0.5))
+    assert len(done) < 10
+
+
 def test_half_steps_around_the_best():
     tried, _ = walk(valley, refine=True)
     assert_allclose(tried[-2:], [64 / math.sqrt(2), 64 * math.sqrt(2)])

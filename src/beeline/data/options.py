@@ -134,6 +134,8 @@ def parse_size(text: str | int) -> int:
     """Bytes from a number or a text such as `512M`, `4G` or `1.5GiB`."""
     if isinstance(text, int):
         size = text
+    elif not isinstance(text, str):
+        raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G")
     else:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", text.upper())
         if not match:

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from beeline._numbers import as_function, as_number
 from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
@@ -24,7 +25,6 @@ from beeline.data.tables.frames import is_frame
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
 from beeline.kernels import value_range
-from beeline.losses.settings import a_number
 from beeline.metrics import accuracy, r2
 from beeline.model import Model, Report
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
@@ -119,6 +119,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         -------
         self
         """
+        as_function("callback", self.callback)
         settings = Settings(
             intercept=self._intercept(),
             solver=self.solver,
@@ -284,7 +285,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
                 X, y = validate_data(self, X, y, **options)
                 data = from_arrays(X, allow_nonfinite=True)
             if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
-                check_classification_targets(y)
+                _check_classes(y)
             return data, y
         self.n_features_in_ = X.n_features
         if hasattr(self, "feature_names_in_"):
@@ -402,7 +403,7 @@ def _are_finite(ends: tuple[float, float]) -> bool:
 
 def mixture(l1_ratio: float) -> Regularizer:
     """L2, L1 or the elastic net between them."""
-    if a_number("l1_ratio", l1_ratio) in (0, 1):
+    if as_number("l1_ratio", l1_ratio) in (0, 1):
         return L1() if l1_ratio else L2()
     return ElasticNet(l1_ratio)
 
@@ -428,3 +429,11 @@ def _own_labels(data: Dataset) -> Floats:
     if labels is None or isinstance(labels, LabelSets):
         raise LabelError("the data have no single label a row; pass y")
     return labels
+
+
+def _check_classes(y: AnyArray) -> None:
+    """As scikit-learn looks at them; labels that cannot be compared get a sentence of ours."""
+    try:
+        check_classification_targets(y)
+    except TypeError:
+        raise LabelError("labels of different types cannot be told apart; make them all numbers or all texts") from None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from beeline._numbers import as_number
 from beeline.estimators.base import FitIntercept
 from beeline.estimators.docs import documented
 from beeline.estimators.mean_loss import MeanLossRegressor
 from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Huber, Loss, MultivariateSquared, Quantile
-from beeline.losses.settings import a_number
 from beeline.solvers.base import Callback
 
 __all__ = ["HuberRegressor", "MultiTaskRegressor", "QuantileRegressor"]
@@ -85,7 +85,7 @@ class QuantileRegressor(MeanLossRegressor):
         self.quantile = quantile
 
     def _loss(self) -> Loss:
-        if not 0 < a_number("quantile", self.quantile) < 1:
+        if not 0 < as_number("quantile", self.quantile) < 1:
             raise ParameterError(f"quantile must lie between 0 and 1, not {self.quantile}")
         return Quantile(self.quantile)
 

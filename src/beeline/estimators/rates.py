@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from beeline._numbers import as_number
 from beeline._types import Floats
 from beeline.estimators.base import FitIntercept
 from beeline.estimators.docs import documented
@@ -13,7 +14,6 @@ from beeline.estimators.mean_loss import MeanLossRegressor
 from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Loss, ScalarLoss, Tweedie, get_loss
-from beeline.losses.settings import a_number
 from beeline.solvers.base import Callback
 
 __all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
@@ -176,7 +176,7 @@ class TweedieRegressor(_Rates):
     def _loss(self) -> Loss:
         if self.power in (1, 2):
             return get_loss("poisson" if self.power == 1 else "gamma")
-        if not 1 < a_number("power", self.power) < 2:
+        if not 1 < as_number("power", self.power) < 2:
             raise ParameterError(
                 f"power must lie between 1 and 2, where the loss is convex under a logarithm, not {self.power}"
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from beeline._numbers import as_number
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
@@ -66,7 +67,8 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
         present = np.bincount(numbers, weights > 0, minlength=len(names)) > 0
     if present.sum() < 2:
         one = f"only one class, {names[present][0]}" if present.any() else "no class at all"
-        raise LabelError(f"the rows (of positive weight) have {one}; a classifier needs at least two classes")
+        other = "" if names.dtype.kind in "US" else ", and a regression the loss of one, such as 'squared'"
+        raise LabelError(f"the rows (of positive weight) have {one}; a classifier needs at least two classes{other}")
     kept = np.flatnonzero(present)
     kept = kept[np.argsort(names[kept], kind="stable")]
     if not np.array_equal(kept, np.arange(len(names))):
@@ -173,7 +175,10 @@ def class_weights(classes: Classes, chosen: ClassWeight, weights: Floats | None)
     if chosen is None:
         return None
     if isinstance(chosen, Mapping):
-        return _from_dictionary(classes.names, chosen)
+        each = _from_dictionary(classes.names, chosen)
+        if np.count_nonzero(each) < 2:
+            raise ParameterError("class_weight leaves fewer than two classes a weight; a classifier needs at least two")
+        return each
     totals = np.bincount(classes.numbers.astype(np.int64), weights, minlength=len(classes))
     balanced: Floats = totals.sum() / (len(classes) * totals)
     return balanced
@@ -189,6 +194,6 @@ def _from_dictionary(names: AnyArray, chosen: Mapping[object, float]) -> Floats:
             f"{shortened([str(name) for name in names])}"
         )
     for name, weight in found.items():
-        if not 0 <= weight < np.inf:
+        if not 0 <= as_number(f"class_weight of {name!r}", weight) < np.inf:
             raise ParameterError(f"class_weight of {name!r} must be finite and not negative, not {weight}")
     return np.array([float(found.get(name, 1.0)) for name in names.tolist()])

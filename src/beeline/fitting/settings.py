@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from beeline._numbers import as_number, as_seed
 from beeline.exceptions import ParameterError
 from beeline.losses import Loss, get_loss
 from beeline.objective import Intercept
@@ -78,12 +79,13 @@ class Settings:
             value = getattr(self, name)
             if name in ("C", "alpha") and isinstance(value, str) and value == "auto":
                 continue
-            if not (value is None and name in ("alpha", "time_limit")) and not (
-                _is_number(value) and 0 < value < math.inf
-            ):
+            if value is None and name in ("alpha", "time_limit"):
+                continue
+            if not 0 < _as_number(name, value) < math.inf:
                 auto = ", or 'auto'" if name in ("C", "alpha") else ""
                 least = "; for next to no regularization take a small one such as 1e-8" if name == "alpha" else ""
                 raise ParameterError(f"{name} must be positive and finite{auto}, not {value!r}{least}")
+        as_seed(self.seed)
         if (
             self.class_weight is not None
             and not isinstance(self.class_weight, Mapping)
@@ -127,9 +129,6 @@ class Settings:
         return {name: value for name, value in record.items() if value is not None}
 
 
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    return not isinstance(value, str)
+def _as_number(name: str, value: object) -> float:
+    """The setting as a number; NaN, which is refused with a word on `auto`, where it is a text."""
+    return math.nan if isinstance(value, str) or value is None else as_number(name, value)

@@ -84,7 +84,7 @@ def _task(
             return Task(data, sets.numbers, None, loss, regularizer, **common), sets
         if texts is not None and loss.labels != "none":
             raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
-        targets = np.asarray(y, np.float64)
+        targets = _numbers(y)
         refuse_large_targets(targets)
         return Task(data, targets, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
@@ -92,6 +92,22 @@ def _task(
     each = class_weights(classes, settings.class_weight, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
+
+
+def _numbers(y: AnyArray | LabelSets) -> Floats:
+    try:
+        return np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        row, label = next((i, label) for i, label in enumerate(np.asarray(y, object).ravel()) if not _is_number(label))
+        raise LabelError(f"row {row} has the label {str(label)!r}; a regression needs numbers") from None
+
+
+def _is_number(label: object) -> bool:
+    try:
+        float(label)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _refuse_without_classes(settings: Settings, loss: Loss) -> None:

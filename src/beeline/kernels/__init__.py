@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from beeline._numbers import as_whole_number
 from beeline.exceptions import ParameterError
 from beeline.kernels import _kernels
 from beeline.kernels._kernels import (
@@ -129,6 +130,6 @@ def num_threads() -> int:
 
 def set_num_threads(n: int) -> None:
     """Set how many threads kernels use when they are not told otherwise."""
-    if n < 1:
+    if as_whole_number("the number of threads", n) < 1:
         raise ParameterError(f"the number of threads must be at least 1, not {n}")
     _kernels.set_num_threads(n)

@@ -146,7 +146,7 @@ def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
         return loss
     if isinstance(loss, type):
         raise ParameterError(f"give a loss, {loss.__name__}(), and not its class")
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}")
     known = loss_settings(loss)
     for name in settings:

@@ -61,7 +61,9 @@ class Logistic(ScalarLoss):
     def best_constant(self, y: Floats, c: Floats) -> float | None:
         """The log-odds."""
         up, down = _sides(y, c)
-        return math.log(up / down) if min(up, down) > 0 else None
+        if not min(up, down) > 0:
+            return None
+        return math.log(up / down) if 0 < up / down < math.inf else math.log(up) - math.log(down)
 
 
 class Hinge(ScalarLoss):

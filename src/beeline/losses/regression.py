@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from beeline._numbers import as_number
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import weighted_median
 from beeline.losses.base import ScalarLoss
 from beeline.losses.numeric import entropy, softplus, xlogy
-from beeline.losses.settings import a_number, positive
+from beeline.losses.settings import positive
 
 __all__ = [
     "Absolute",
@@ -67,8 +68,8 @@ class _Tube(ScalarLoss):
     labels = "real"
 
     def __init__(self, epsilon: float = 0.1) -> None:
-        if not a_number("epsilon", epsilon) >= 0:
-            raise ParameterError(f"epsilon must not be negative, not {epsilon}")
+        if not 0 <= as_number("epsilon", epsilon) < math.inf:
+            raise ParameterError(f"epsilon must not be negative and must be finite, not {epsilon}")
         self.epsilon = float(epsilon)
 
 

@@ -95,7 +95,7 @@ def _solver_type(model: Model) -> str:
 def _whole_numbers(classes: AnyArray) -> list[int]:
     if classes.dtype.kind in "OU" or np.any(classes.astype(np.float64) % 1):
         raise ModelError(
-            f"LIBLINEAR's labels are whole numbers, not {classes[0]!r}; number the labels, or export to ONNX instead"
+            f"LIBLINEAR's labels are whole numbers, not {str(classes[0])!r}; number the labels, or export to ONNX"
         )
     return [int(label) for label in classes]
 

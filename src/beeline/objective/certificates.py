@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from beeline._numbers import square
 from beeline._types import Floats
 from beeline.engines import RowVector
 from beeline.engines.verbs import columns, values
@@ -127,7 +128,7 @@ def _given_up(o: Objective, slopes: RowVector, totals: Floats, size: float, unit
     if o.n_outputs == 1:
         missing = abs(float(totals[0])) + unit * size
         return min(1.0, missing / (0.5 * (size + abs(float(totals[0]))))), missing
-    if dot(totals, totals) <= (2 * unit * size) ** 2:  # nothing but rounding
+    if dot(totals, totals) <= square(2 * unit * size):  # nothing but rounding
         return 0.0, 0.0
     given_up = float(cancelling_parts(_group_sums(o, slopes), totals, unit * size).max())
     return given_up, given_up * size
@@ -177,7 +178,7 @@ def tangent_bound(point: Point) -> float:
     allowance = Allowance.of(point, point.slopes, totals)
     if o.penalty.plain:
         fall = math.sqrt(dot(point.gradient[: len(w)], point.gradient[: len(w)])) + allowance.drift
-        bound = point.value - fall**2 / (2 * o.penalty.l2) if o.penalty.l2 else -math.inf
+        bound = point.value - square(fall) / (2 * o.penalty.l2) if o.penalty.l2 else -math.inf
         return _checked(bound - allowance.given_up * point.loss - allowance.rounding)
     s = o.penalty.bearable(product, allowance.drift)
     floor = o.penalty.floor(s * product, s * allowance.drift)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from beeline._numbers import square
 from beeline._types import Floats
 from beeline.kernels import dot
 
@@ -53,7 +54,7 @@ class Penalty:
         A weight that v' pulls at by more than l1 moves towards its bound, or as far as l2 lets it go.
         """
         if self.plain:
-            return -((math.sqrt(dot(v, v)) + margin) ** 2) / (2 * self.l2)
+            return -square(math.sqrt(dot(v, v)) + margin) / (2 * self.l2)
         if not self.l2 and not self.bounded:
             return 0.0 if float(np.abs(v).max(initial=0.0)) + (margin - self.l1) <= 0 else -math.inf
         total = 0.0

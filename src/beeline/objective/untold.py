@@ -32,13 +32,26 @@ def untold(point: Point, spreads: Floats) -> float:
     what the rows say, and a larger C would tell more. A gradient alone is that of the largest features.
     """
     o = point.objective
-    pulls = -point.loss_gradient[: o.rows.n_features * o.n_outputs].reshape(-1, o.n_outputs)
-    pulls = np.maximum(pulls, 0.0) if o.regularizer.nonnegative else pulls
+    pulls = -point.loss_gradient[: o.n_weights].reshape(-1, o.n_outputs)
+    pulls = np.maximum(pulls, 0.0) if o.regularizer.nonnegative else np.abs(pulls)
+    if not o.loss.smooth:
+        pulls = np.minimum(pulls, _most_pull(point))
     sizes = np.sqrt(o.rows.sum(columns.squares, point.slopes).value[0])
     products = spreads[:, None] * sizes
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        correlations = np.where(products > 0, np.abs(pulls) / products, 0.0)
+        correlations = np.where(products > 0, pulls / products, 0.0)
     return min(1.0, float(np.square(correlations).max(initial=0.0)))
+
+
+def _most_pull(point: Point) -> Floats:
+    """By how much an optimum lets the rows pull at each weight: λ(l1 + l2·|w_j|), against which Ω holds it.
+
+    A row at a kink has any slope between those of both sides, and the one that the loss gives need not be right.
+    """
+    o = point.objective
+    w = point.theta[: o.n_weights].reshape(-1, o.n_outputs)
+    most: Floats = o.penalty.l1 + o.penalty.l2 * np.abs(w)
+    return most
 
 
 def by_chance(objective: Objective) -> float:

@@ -105,6 +105,6 @@ def get_regularizer(regularizer: str | Regularizer, **settings: float) -> Regula
     """The regularizer of that name, made with the settings; a regularizer passes through."""
     if isinstance(regularizer, Regularizer):
         return regularizer
-    if regularizer not in REGULARIZERS:
+    if not isinstance(regularizer, str) or regularizer not in REGULARIZERS:
         raise ParameterError(f"there is no regularizer {regularizer!r}; there are {', '.join(REGULARIZERS)}")
     return REGULARIZERS[regularizer](**settings)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from beeline._numbers import square
 from beeline.engines.verbs import values
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
@@ -37,8 +38,8 @@ def first_C(objective: Objective) -> float:  # noqa: N802
     else:
         v = point.loss_gradient[: o.n_regularized]
         size = max(o.null.value, 1e-6 * o.null.size)
-        square = dot(v, v)
-        bound = _SOMETHING * size * omega.l2 / square if square > 0 and size > 0 else 1.0
+        norm = dot(v, v)
+        bound = _SOMETHING * size * omega.l2 / norm if norm > 0 and size > 0 else 1.0
     return min(max(bound, 2.0**-200), 2.0**200)
 
 
@@ -59,7 +60,7 @@ def lowest_C(objective: Objective) -> float:  # noqa: N802
     its steepest slope where scores are ±s, and one of logarithms by its slopes at the best intercept, since rates of
     1 may be far from all labels. The costs of `objective` have C = 1.
     """
-    largest = objective.longest_row**2
+    largest = square(objective.longest_row)
     reach = objective.natural_width
     if objective.loss.name in _STEEPEST:
         pull = _STEEPEST[objective.loss.name] * objective.total_cost

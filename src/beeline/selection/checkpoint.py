@@ -26,7 +26,7 @@ __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
 FORMAT, VERSION = "beeline-path", 2
 _NUMBERS = ("stop_ratio", "loss", "training_loss")  # of a point, that may be none
-_SAMPLE = 1000  # rows, from the first to the last, that tell one data set from another
+_MEMORY = 64 << 20  # bytes of rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,10 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
     for fold in folds:
         state.update(np.packbits(fold.train).data)
         state.update(np.packbits(fold.test).data)
-    n = task.data.n_rows
-    sample = task.data.gather(np.linspace(0, max(0, n - 1), min(_SAMPLE, n)).astype(np.int64))
-    state.update(np.ascontiguousarray(sample.squared_norms()).data)
+    for block in task.data.blocks(_MEMORY):
+        for array in (block.values, block.indptr, block.indices):
+            if array is not None:
+                state.update(np.ascontiguousarray(array).data)
     return {
         "rows": task.data.n_rows,
         "features": task.data.n_features,

@@ -13,11 +13,21 @@ from beeline.solvers.concerns import Concern
 
 __all__ = ["concerns_about_search"]
 
+_NOTHING_LEFT = 1e-3  # of the training loss without a model
+
 
 def concerns_about_search(
-    found: Selection, selecting: Selecting, null: PathPoint, loss: Loss, failure: Exception | None
+    found: Selection,
+    selecting: Selecting,
+    null: PathPoint,
+    loss: Loss,
+    failure: Exception | None,
+    more_to_tell: bool = False,
 ) -> list[Concern]:
-    """What a user must know, with what to do; `null` is the model without weights."""
+    """What a user must know, with what to do.
+
+    `null` is the model without weights; `more_to_tell` says that the path ended before all features were heard.
+    """
     concerns = []
     if failure is not None:
         concerns.append(
@@ -29,23 +39,37 @@ def concerns_about_search(
         )
     if unsolved := found.best.unsolved:
         trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
+        late = f"time_limit (now {selecting.time_limit:g})" if found.end is End.TIME and selecting.time_limit else None
+        limit = late or f"max_passes (now {selecting.max_passes:g})"
         concerns.append(
             Concern(
-                f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise max_passes (now "
-                f"{selecting.max_passes:g}), or scale the features",
+                f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise {limit}, or scale "
+                "the features",
                 ConvergenceWarning,
             )
         )
     if not _is_worth_it(found, null):
         concerns.append(
             Concern(
-                f"at no C was the {found.metric} on held-out rows ({found.best_score:.5g} at best) noticeably better "
-                f"than that of the intercept alone ({found.null_score:.5g}); {_advice(found, null, loss)}",
+                f"at no C of {len(found.curve)} was the {found.metric} on held-out rows ({found.best_score:.5g} at "
+                f"best) noticeably better than that of the intercept alone ({found.null_score:.5g}); "
+                f"{_advice(found, null, loss)}",
                 ModelWarning,
             )
         )
+    elif more_to_tell and found.end is End.LIMIT and selecting.C_max is None:
+        concerns.append(
+            Concern(
+                f"the path has ended at C = {found.curve[-1].C:.6g}, though features that are small beside others "
+                "have more to tell; scale the features",
+                ConvergenceWarning,
+            )
+        )
     elif found.end in (End.LIMIT, End.TIME) and found.best is max(found.curve, key=lambda point: point.C):
+        exact = found.best.training_loss <= _NOTHING_LEFT * null.training_loss
         advice = "raise time_limit" if found.end is End.TIME else "scale the features"
+        if exact and found.end is not End.TIME:
+            advice = "training rows are told without a mistake, so that none is large enough: set C_max"
         if found.end is End.TIME or selecting.C_max is None:
             concerns.append(
                 Concern(
@@ -71,8 +95,8 @@ def _advice(found: Selection, null: PathPoint, loss: Loss) -> str:
 
 
 def _is_worth_it(found: Selection, null: PathPoint) -> bool:
-    """Whether the score or the loss is better than without a model; who has no score without one is believed."""
-    if math.isnan(null.score):
-        return True
-    by_score = is_noticeable(found.best_score, null.score, found.greater_is_better)
-    return by_score or any(is_noticeable(point.loss, null.loss, False) for point in found.curve)
+    """Whether the score is better than without a model; who has no score without one is believed.
+
+    That another C has a better loss is no excuse, nor that this one has: the metric is what the user asked for.
+    """
+    return math.isnan(null.score) or is_noticeable(found.best_score, null.score, found.greater_is_better)

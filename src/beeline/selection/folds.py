@@ -105,7 +105,10 @@ def _spread_blindly(n: int, n_folds: int, seed: int) -> Ints:
 
 def _shuffled_groups(groups: AnyArray, seed: int) -> tuple[AnyArray, Ints, Ints, Ints]:
     """(the groups, their sizes, the number of each row's group, the groups from the largest, equals shuffled)."""
-    names, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    try:
+        names, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    except TypeError:
+        raise ParameterError("groups of different types cannot be told apart; make all numbers or all texts") from None
     shuffled = np.random.default_rng(seed).permutation(len(names))
     return names, sizes, of_row.reshape(-1), shuffled[np.argsort(-sizes[shuffled], kind="stable")]
 

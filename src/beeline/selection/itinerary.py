@@ -91,8 +91,14 @@ class Itinerary:
         """Whether a feature is kept from telling what it could, while most of the loss is there yet.
 
         As where one feature is a thousand times larger than others: C must grow by a million until these are heard.
+        Where trainings have ended before their tolerance, a larger C, which is harder yet, would not tell more.
         """
-        return point.untold > self.luck and point.training_loss > _MOSTLY_LEARNED * self.null.training_loss
+        learned = point.training_loss <= _MOSTLY_LEARNED * self.null.training_loss
+        return self.is_held_back(point) and not learned and not point.unsolved
+
+    def is_held_back(self, point: PathPoint) -> bool:
+        """Whether one feature explains more of what is left than luck would."""
+        return point.untold > self.luck
 
     def _goes_down(self, on_grid: Sequence[PathPoint]) -> bool:
         s = self.selecting
@@ -123,15 +129,15 @@ def scores_have_settled(
     An improvement of the loss must exceed its `noise` too.
 
     The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
-    a metric may improve where the loss has begun to rise; only where the metric has become worse for good, the loss is
-    not asked. Where nothing has become worse either, and the training rows
+    a metric may improve where the loss has begun to rise; only where the metric has become worse for good, by more than
+    its standard error, the loss is not asked. Where nothing has become worse either, and the training rows
     still have something to tell, the path is followed twice as far; and four times as far where no model was better
     than none, as when features without a meaning are larger than those with one.
     """
     errors, losses = [_error(point.score, greater_is_better) for point in path], [point.loss for point in path]
     without = _error(null.score, greater_is_better)
     best = min(range(len(path)), key=errors.__getitem__)
-    noticed = _NOTICEABLE * _scale(errors[best], without)
+    noticed = max(_NOTICEABLE * _scale(errors[best], without), path[best].standard_error)
     if len(path) - 1 - best >= patience and all(error > errors[best] + noticed for error in errors[-patience:]):
         return End.WORSE  # whatever the loss does
     improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss, noise))

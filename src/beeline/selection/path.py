@@ -35,6 +35,7 @@ __all__ = ["select"]
 
 _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
+_OF_NUMBERS = 1e-2  # of the tolerance, where labels are no classes
 _LONGEST = 2.0**60  # times the first C, where a path ends at the latest
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
@@ -70,7 +71,7 @@ def select(
     check_own_loss(task.objectives()[0])
     if names is None and task.n_classes is not None:
         names = np.arange(task.n_classes)
-    stopping = Stopping(solver, selecting.the_tol, selecting.stop == "paper", selecting.max_passes, seed)
+    stopping = Stopping(solver, _tol(selecting, task), selecting.stop == "paper", selecting.max_passes, seed)
     found = _Search(task, selecting, names, link, stopping).run()
     warn_of(found.concerns)
     if selecting.compare_cold and found.end in _BY_ITSELF and not selecting.search_epsilon:
@@ -79,6 +80,12 @@ def select(
         with suppress(KeyboardInterrupt):  # before the first C of it: what was found from warm starts is kept
             found = replace(found, cold=_Search(task, again, names, link, stopping).run())
     return found
+
+
+def _tol(selecting: Selecting, task: Task) -> float:
+    """The tolerance of the trainings. Errors of numbers, squared and far out, show what accuracies do not."""
+    numbers = selecting.tol is None and selecting.stop == "auto" and not task.loss.classifies
+    return _OF_NUMBERS * selecting.the_tol if numbers else selecting.the_tol
 
 
 class _Search:
@@ -95,8 +102,8 @@ class _Search:
         self.task, self.selecting, self.names, self.link, self.stopping = task, selecting, names, link, stopping
         self.metric: Metric = get_metric(selecting.metric, task.n_classes, link, task.loss)
         groups = task.data.queries if selecting.groups is None else np.asarray(selecting.groups)
-        if groups is not None and len(groups) != task.data.n_rows:
-            raise ParameterError(f"{len(groups)} groups do not match {task.data.n_rows} rows")
+        if groups is not None and groups.shape != (task.data.n_rows,):
+            raise ParameterError(f"groups must be one a row, {task.data.n_rows} in all, not of shape {groups.shape}")
         self.folds = _folds(task, selecting.folds, groups, stopping.seed)
         column = task.sample_weight
         self.held_out = [
@@ -108,6 +115,7 @@ class _Search:
         self.best: tuple[Floats, Floats] | None = None
         self.stop_tol = selecting.the_tol
         self.failure: Exception | None = None
+        self.itinerary: Itinerary | None = None
         limit = selecting.time_limit
         self.deadline = None if limit is None else time.perf_counter() + limit
 
@@ -135,6 +143,8 @@ class _Search:
         """What a path on disk must share with this search."""
         s = self.selecting
         settings = {"metric": self.metric.name, "first C": s.C_min, "delta": s.delta, "tolerance": s.the_tol}
+        if self.metric.identity:
+            settings["metric's code"] = self.metric.identity
         settings |= {"stop rule": s.stop, "warm starts": s.warm, "search for epsilon": s.search_epsilon}
         return fingerprint(self.task, self.folds, settings)
 
@@ -146,7 +156,7 @@ class _Search:
         runner = None if done else make_runner(task, self.folds, self.stopping, self.rescaling)
         if runner is not None:
             self.nulls.append(self._judged(runner, 0.0, epsilon))
-        itinerary = self._itinerary(task, epsilon)
+        itinerary = self.itinerary = self._itinerary(task, epsilon)
         while not isinstance(step := itinerary.next(done), End):
             if self._is_late():
                 return End.TIME
@@ -269,7 +279,9 @@ class _Search:
             )
         null = next(point for point in self.nulls if point.epsilon == found.best.epsilon)
         found = replace(found, null_score=null.score, stop=self.selecting.stop)
-        concerns = concerns_about_search(found, self.selecting, null, self.task.loss, self.failure)
+        highest = max(found.curve, key=lambda point: point.C)
+        more_to_tell = self.itinerary is not None and self.itinerary.is_held_back(highest)
+        concerns = concerns_about_search(found, self.selecting, null, self.task.loss, self.failure, more_to_tell)
         return replace(found, concerns=tuple(concerns))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,12 +100,15 @@ class Metric:
         From held-out rows to a number.
     needs
         `classes`, `two classes`, `probabilities` or `values`: what the task must have; empty: nothing.
+    identity
+        What tells it from others of the same name.
     """
 
     name: str
     greater_is_better: bool
     measure: Callable[[HeldOut], float] = field(repr=False)
     needs: str = ""
+    identity: str = ""
 
 
 def _f1(rows: HeldOut) -> float:
@@ -190,7 +194,17 @@ def _scorer(metric: str | Callable[..., float]) -> Metric:
         return Metric(name, True, lambda rows: _scored_by_name(name, scorer, rows))
     if not callable(metric):
         raise ParameterError(f"metric must be a name or a scorer, not {metric!r}")
-    return Metric(getattr(metric, "__name__", None) or repr(metric), True, lambda rows: _scored(metric, rows))
+    name = getattr(metric, "__name__", None) or repr(metric)
+    return Metric(name, True, lambda rows: _scored(metric, rows), identity=_identity(metric))
+
+
+def _identity(metric: Callable[..., float]) -> str:
+    """What tells one function from another of the same name: what it does, as far as it can be seen."""
+    code = getattr(metric, "__code__", None)
+    if code is None:
+        return repr(metric)
+    seen = (code.co_code, code.co_names, code.co_consts, getattr(metric, "__defaults__", None))
+    return f"{metric.__module__}.{metric.__qualname__} {hashlib.sha256(repr(seen).encode()).hexdigest()}"
 
 
 def _scored_by_name(name: str, scorer: Callable[..., float], rows: HeldOut) -> float:

@@ -64,7 +64,7 @@ def choose_solver(
 
     Raises `ParameterError` for a pair that cannot work, with the names of the solvers that would.
     """
-    if name != "auto" and name not in SOLVERS:
+    if not isinstance(name, str) or (name != "auto" and name not in SOLVERS):
         raise ParameterError(f"there is no solver {name!r}; there are auto, {', '.join(SOLVERS)}")
     works = _Working(objective, tol, max_passes, seed)
     if name in works:

@@ -31,6 +31,7 @@ def concerns_about(
     names: Sequence[object] | None = None,
     *,
     hardly: bool = False,
+    free: bool = False,
 ) -> list[Concern]:
     """What is to be said about the results of all problems of a task; of several alike, the worst.
 
@@ -42,6 +43,8 @@ def concerns_about(
         The classes that the problems are about; None where they are not about classes.
     hardly
         Whether next to nothing was learned, though the features have more to tell.
+    free
+        Whether zero weights cost nothing, though labels differ.
     """
     found = _failures(results, names)
     missed = [(result, sentence) for result in results if (sentence := solver.concern(result))]
@@ -51,8 +54,8 @@ def concerns_about(
             sentence += f"; {loss!r} may have kinks, or be infinite, where training got to"
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""
         found.append(Concern(sentence + among, ConvergenceWarning))
-    if all(_is_worthless(result) for result in results):
-        found.append(Concern(_words_for_worthless(loss, bool(missed)), ModelWarning))
+    if free or all(_is_worthless(result) for result in results):
+        found.append(Concern(_words_for_worthless(loss, bool(missed), free), ModelWarning))
     elif hardly:
         found.append(
             Concern(
@@ -118,15 +121,21 @@ def _is_worthless(result: Result) -> bool:
     return result.status is Status.FAILED or gained(result) <= _WORTHLESS
 
 
-def _words_for_worthless(loss: Loss, missed: bool) -> str:
+def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
     if missed:
         return "the model is no better than its intercept alone"
+    if free and hasattr(loss, "epsilon"):
+        return (
+            f"the model is its intercept alone: no label is farther from it than epsilon, {loss.epsilon:g}, so that "
+            "nothing is left to learn; lower epsilon"
+        )
     if "perceptron" in loss.name:
         return (
             f"the model is no better than its intercept alone: zero weights are an optimum of {loss.name!r} with any "
             "regularizer; take another loss, such as 'hinge'"
         )
+    balanced = ", take class_weight='balanced' where one class is rare" if loss.classifies else ""
     return (
         "the model is no better than its intercept alone, which is the optimum where C is so small (or alpha so "
-        "large); raise C (lower alpha), or let 'auto' choose it"
+        f"large); raise C (lower alpha){balanced}, or let 'auto' choose it"
     )

@@ -278,7 +278,7 @@ def train(  # noqa: PLR0913
         [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
     )
     hardly = not searched and _hardly_learned(objectives, results)
-    concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly)
+    concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
     outputs = outputs_of(objectives, [result.theta for result in results])
     return Trained(*outputs, results, tuple(concerns))
 
@@ -290,6 +290,14 @@ def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
     o, result = objectives[0], results[0]
     told = untold(o.at(result.theta), feature_spreads(o))
     return told > max(_MUCH, by_chance(o))
+
+
+def _is_free(task: Task, results: list[Result]) -> bool:
+    """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask."""
+    if task.loss.labels == "none" or any(result.null or result.objective for result in results):
+        return False
+    counts = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
+    return bool(np.ptp(counts, axis=0).any())
 
 
 def check_own_loss(objective: Objective) -> None:

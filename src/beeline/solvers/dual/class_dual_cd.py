@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from beeline._numbers import square as squared
 from beeline._types import Floats
 from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays, dot
 from beeline.losses import CrammerSinger, MulticlassMargin, MulticlassPerceptron, ScaledMulticlassMargin, WestonWatkins
@@ -261,7 +262,7 @@ class _Descent:
         turnover = size * reach
         drift = (unit + given_up) * size * o.longest_row
         lost = (given_up + 2 * unit) * (turnover + gain)
-        return gain - (math.sqrt(square) + drift) ** 2 / (2 * self.modulus) - lost
+        return gain - squared(math.sqrt(square) + drift) / (2 * self.modulus) - lost
 
     def _product(self, factors: Floats | None = None) -> tuple[float, float]:
         """Σ p_ik Δ(y_i, k), and ‖Xᵀa‖² with the regularized intercepts' part."""

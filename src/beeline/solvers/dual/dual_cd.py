@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from beeline._forks import ForkSafeLock
+from beeline._numbers import square
 from beeline._types import Floats
 from beeline.engines import Rows
 from beeline.kernels import DualSweeps, balance, blend, dot
@@ -182,10 +183,11 @@ class _Descent:
             balance(a)
         w = self.rows.block.transposed(a)
         self.passes += 1
-        square = dot(w, w) + (float(a.sum()) ** 2 if o.intercept == "regularized" else 0.0)
+        total = float(a.sum()) if o.intercept == "regularized" else 0.0
+        norm = dot(w, w) + square(total)
 
         def dual(t: float) -> float:
-            return -(t**2) * square / (2 * self.modulus) - o.loss.dual_cost(a, self.labels, self.costs, t)
+            return -square(t) * norm / (2 * self.modulus) - o.loss.dual_cost(a, self.labels, self.costs, t)
 
         scale = max((1.0, 0.7, 0.5, 0.25, 0.1, 0.01, 0.0), key=dual)
         return dual(scale), scale * a
@@ -265,10 +267,10 @@ class _Descent:
         o, best = self.objective, self.best
         if o.intercept == "free" or best is None:
             return self.dual_value(self.dual_variables())
-        square, cost = dot(self.w, self.w), self.sweeps.conjugate()
-        likely = -0.5 * self.modulus * (square + self.sweeps.intercept**2) - cost
-        safe = likely - self.modulus * self._rounding * (math.sqrt(square) + 0.5 * self._rounding)
-        safe -= 2 * rounding_unit(o) * (abs(cost) + self.sweeps.weighted_norm() * math.sqrt(square) + best.value)
+        norm, cost = dot(self.w, self.w), self.sweeps.conjugate()
+        likely = -0.5 * self.modulus * (norm + square(self.sweeps.intercept)) - cost
+        safe = likely - self.modulus * self._rounding * (math.sqrt(norm) + 0.5 * self._rounding)
+        safe -= 2 * rounding_unit(o) * (abs(cost) + self.sweeps.weighted_norm() * math.sqrt(norm) + best.value)
         allowed = best.value - self.tol * abs(best.value)
         return self.dual_value(self.dual_variables()) if safe < allowed <= likely else safe
 

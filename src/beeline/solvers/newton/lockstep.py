@@ -12,6 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
+from beeline._numbers import square
 from beeline._types import Floats
 from beeline.engines.verbs import columns
 from beeline.kernels import combine_columns, dot, dot_columns
@@ -318,7 +319,7 @@ def _levelled(point: Point) -> Point:
     o = point.objective
     if o.intercept != "free" or o.n_outputs > 1:
         return point
-    promise = 0.5 * float(point.slope_total) ** 2
+    promise = 0.5 * square(float(point.slope_total))
     level = promise <= _LEVEL * abs(point.value) * float(point.curvature_total)
     return point if level else point.with_best_intercept()
 

@@ -99,7 +99,8 @@ class Newton(Solver):
 
     def _spare(self, value: float, bound: float) -> float:
         """What intercepts that are not quite the best may cost: little of the tolerance, or of what a step leaves."""
-        return 0.1 * max(self.tol * abs(value), min(value - bound, abs(value)) ** 2 / max(abs(value), 1e-300))
+        open_part = min(value - bound, abs(value)) / max(abs(value), 1e-300)
+        return 0.1 * max(self.tol, open_part * open_part) * abs(value)
 
     def _enough(self, point: Point) -> float:
         """The accuracy of a direction beyond which the tolerance needs nothing: the gap goes with ‖∂J‖².

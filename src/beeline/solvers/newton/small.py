@@ -14,6 +14,7 @@ from beeline.solvers.base import Step
 __all__ = ["is_small", "small_newton_steps"]
 
 _FEW_WEIGHTS, _LITTLE_WORK = 200, 2**21  # multiplications for a Hessian, which take less time than Python's step
+_MOST_STEPS = 1 << 30
 _PASSES_OF_STEP = 3  # for the gradient, the Hessian and the scores
 
 
@@ -38,7 +39,7 @@ def small_newton_steps(objective: Objective, tol: float, max_passes: float) -> S
         o.intercept,
         theta,
         tol,
-        int(max_passes / _PASSES_OF_STEP),
+        int(min(max_passes / _PASSES_OF_STEP, _MOST_STEPS)),
     )
     point = o.at(theta)
     passes = 1.0 + _PASSES_OF_STEP * steps

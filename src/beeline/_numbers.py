@@ -1,0 +1,47 @@
+"""Settings that must be numbers: one sentence for whatever else is given."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from beeline.exceptions import ParameterError
+
+__all__ = ["as_function", "as_number", "as_seed", "as_whole_number", "square"]
+
+
+def square(number: float) -> float:
+    """number², infinite where that is too large: Python's own power raises an error there."""
+    return number * number
+
+
+def as_number(name: str, value: object) -> float:
+    """The setting as a float."""
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ParameterError(f"{name} must be a number, not {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"{name} must be at most 1.8e308, not a number of {len(str(value))} digits") from None
+
+
+def as_whole_number(name: str, value: object) -> int:
+    """The setting as an integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ParameterError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
+
+
+def as_seed(value: object) -> int:
+    """A seed for what is random: a whole number that is not negative."""
+    seed = as_whole_number("seed", value)
+    if seed < 0:
+        raise ParameterError(f"seed must not be negative, not {seed}")
+    return seed
+
+
+def as_function(name: str, value: object) -> None:
+    """Raise where something is given that cannot be called."""
+    if value is not None and not callable(value):
+        raise ParameterError(f"{name} must be a function, not {value!r}")
