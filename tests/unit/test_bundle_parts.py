@@ -130,6 +130,7 @@ class TestLineSearch:
         found = valley(o.at().line(np.ones(1)), -10.0, 10.0, 0.3)
         assert found.t == pytest.approx(1.0)
         assert found.left < found.t < found.right
+        assert (found.down, found.up) == pytest.approx((-2 + 1e-3, 2 + 1e-3))
 
 
 class TestPlanes:

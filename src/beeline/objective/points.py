@@ -79,13 +79,17 @@ class Point:
 
     def _told(self, name: str) -> Any:  # noqa: ANN401
         """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for."""
+        self._ask()
         promise: Promise = getattr(self, name)
+        return promise.value[0]
+
+    def _ask(self) -> None:
+        """Ask for all that solvers want to know of a point, where questions are queued."""
         if not self.objective.rows.immediate and "asked" not in vars(self):
             vars(self)["asked"] = True
             _ = self._loss, self._size_sum, self._total_sum, self._gradient_sums
             if self.objective.loss.has_curvature:
                 _ = self._curvature_sum
-        return promise.value[0]
 
     @cached_property
     def _loss_sum(self) -> Promise:
@@ -160,6 +164,7 @@ class Point:
     @cached_property
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
+        self._ask()
         return self.objective.from_sums(self._gradient_sums)
 
     @property

@@ -87,7 +87,8 @@ class LBFGS(Solver):
             if moved is None or (still > _PATIENCE and moved.value >= point.value):
                 yield Step(point.theta, point.value, bound, passes, final=True, facts=facts)
                 return
-            moved = settled(moved, _LEVEL * self.tol)
+            gap = (point.value - bound) / abs(point.value) if point.value else 0.0
+            moved = settled(moved, _LEVEL * max(self.tol, min(gap, _LEVEL)))
             pairs.add(moved.theta - point.theta, smooth_gradient(moved) - smooth_gradient(point))
             point.forget()
             point = moved

@@ -173,10 +173,10 @@ def _lowest(window: _Window, times: Floats, jumps: Floats, high: float) -> Valle
     if curvature > 0 and slope + curvature * (stop - begin) >= 0:  # the parabola turns before the next kink
         return _at(min(begin - slope / curvature, stop, high))
     # Rows may share a kink: the neighbouring pieces begin with other ones.
-    before = times[np.searchsorted(times, stop) - 1] if len(times) and times[0] < stop else start
-    after = int(np.searchsorted(times, stop, side="right"))
+    at, after = int(np.searchsorted(times, stop)), int(np.searchsorted(times, stop, side="right"))
+    before, falls = (times[at - 1], behind[at - 1]) if at else (start, window.slopes[k])
     beyond = times[after] if after < len(times) else end
-    down, up = slope + curvature * (stop - begin), float(behind[after - 1]) if after else math.nan
+    down, up = float(falls + curvature * (stop - before)), float(behind[after - 1]) if after else math.nan
     stop = min(stop, high)
     return Valley(stop, 0.5 * float(before + stop), 0.5 * float(stop + beyond), down, up)
 
