@@ -3,8 +3,8 @@
 // Problem: min over W, b of  λ₁‖W‖₁ + λ₂/2‖W‖² + Σ c_i l(z_i, y_i),  z_i = Wᵀx_i + b, with K scores a row, one where λ₁
 // is not zero or weights may not be negative; b counts as a weight, or is free, or is not there. Each step minimises a
 // quadratic model, by Cholesky or by coordinate descent, and goes back to where J is sufficiently lower. That is what
-// `beeline.solvers.newton.newton` and `beeline.solvers.l1.l1_cd` do, step by step, for data of any size: there a step costs
-// Python a quarter of a millisecond and more, which is longer than all steps take here.
+// `beeline.solvers.newton.newton` and `beeline.solvers.l1.l1_cd` do, step by step, for data of any size: there a step
+// costs Python a quarter of a millisecond and more, which is longer than all steps take here.
 //
 // What is found here is a start that is likely to be good enough. Whether it is, the caller certifies.
 #include <nanobind/nanobind.h>
