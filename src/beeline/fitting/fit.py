@@ -178,7 +178,7 @@ def _calibrate(
         if any(result.status is Status.INTERRUPTED for result in results):
             break
         held_out = folds == fold
-        rest = replace(task, sample_weight=np.where(held_out, 0.0, weights))
+        rest = task.but(sample_weight=np.where(held_out, 0.0, weights))
         share = None if deadline is None else max(deadline - time.perf_counter(), 0.0) / (_FOLDS - fold)
         part = train(rest, settings.solver, **_stopping(settings, share))
         results = part.results

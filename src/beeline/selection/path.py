@@ -317,4 +317,4 @@ def _epsilons(task: Task) -> Iterator[tuple[float, Task]]:
     largest = float(np.abs(targets).max(initial=0.0))
     for i in range(_STEPS_OF_EPSILON - 1, -1, -1):
         epsilon = i * largest / _STEPS_OF_EPSILON
-        yield epsilon, replace(task, loss=get_loss(task.loss.name, epsilon=epsilon))
+        yield epsilon, task.but(loss=get_loss(task.loss.name, epsilon=epsilon))

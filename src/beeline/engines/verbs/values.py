@@ -77,9 +77,9 @@ def curvature_diagonals(shard: Shard, h: Floats, *, loss: VectorLoss) -> Floats:
 
 
 def curvature_sample(shard: Shard, h: Floats, *, most: int) -> tuple[Floats]:
-    """Some of the numbers, in even steps."""
-    numbers = h.ravel()
-    return (numbers[:: max(1, -(-numbers.size // most))].copy(),)
+    """The numbers of some rows, in even steps; about `most`."""
+    rows = max(1, most // (h.shape[1] if h.ndim > 1 else 1))
+    return (h[:: max(1, -(-len(h) // rows))].flatten(),)
 
 
 def intercept_hessian(shard: Shard, h: Floats, *, loss: VectorLoss) -> tuple[Floats]:
