@@ -13,7 +13,7 @@ from beeline.engines.tree import add_parts, fold
 
 __all__ = ["run"]
 
-Column = list[Any]  # what lies beside the rows, a part for each shard
+Column = Sequence[Any]  # what lies beside the rows, a part for each shard
 
 
 def run(
@@ -24,12 +24,15 @@ def run(
     outputs: int,
     reduce: str | None,
     reuse: Sequence[Column] = (),
-) -> tuple[list[Column], tuple[Any, ...] | None]:
+) -> tuple[list[list[Any]], tuple[Any, ...] | None]:
     """(what a verb leaves beside the rows, what its parts come to), as `Rows.call` has it; one shard at a time."""
+    if len(shards) == 1 and reduce is not None and not reuse:
+        result = verb(shards[0], *[column[0] for column in columns], **small)
+        return ([[one] for one in result[0]], result[1]) if outputs else ([], result)
     results = _results(shards, verb, columns, small, reuse)
     if not outputs:
         return [], _reduced(results, reduce)
-    kept: list[Column] = [[] for _ in range(outputs)]
+    kept: list[list[Any]] = [[] for _ in range(outputs)]
     return kept, _reduced(_keeping(results, kept, reduce), reduce)
 
 
@@ -44,7 +47,7 @@ def _results(
     )
 
 
-def _keeping(results: Iterator[Any], kept: list[Column], reduce: str | None) -> Iterator[Any]:
+def _keeping(results: Iterator[Any], kept: list[list[Any]], reduce: str | None) -> Iterator[Any]:
     """The parts of each result; what is to stay goes to `kept`."""
     for result in results:
         made, parts = result if reduce is not None else (result, ())

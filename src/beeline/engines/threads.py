@@ -50,20 +50,21 @@ def shards_of(data: Dataset, memory: int, n_shards: int | None) -> list[Shard]:
 class _LocalVector(RowVector):
     """What lies beside the rows of each shard, here."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("parts",)
 
-    def __init__(self, parts: list[Any], origin: Origin | None = None) -> None:
+    def __init__(self, parts: Sequence[Any], origin: Origin | None = None) -> None:
         super().__init__(origin)
-        self._parts: list[Any] | None = parts
+        self.parts = parts
 
-    @property
-    def parts(self) -> list[Any]:
-        if self._parts is None:
-            raise RuntimeError("a row vector was used after its memory had been given to another one")
-        return self._parts
 
-    def give_up(self) -> None:
-        self._parts = None
+class _GivenUp(Sequence[Any]):
+    """What is left of a vector whose memory another one has."""
+
+    def __getitem__(self, k: Any) -> Any:  # noqa: ANN401
+        raise RuntimeError("a row vector was used after its memory had been given to another one")
+
+    def __len__(self) -> int:
+        return 0
 
 
 class LocalRows(Rows):
@@ -89,13 +90,28 @@ class LocalRows(Rows):
         reuse: Sequence[RowVector] = (),
     ) -> tuple[tuple[RowVector, ...], Promise]:
         """Run a verb on every shard, one after the other, at once."""
-        kept, reduced = run(self.shards, verb, _parts(vectors), small, outputs, reduce, _parts(reuse))
-        for vector in reuse:
-            assert isinstance(vector, _LocalVector)
-            vector.give_up()
         beside = tuple(vectors)
-        made = tuple(_LocalVector(column, Origin(verb, beside, small, k)) for k, column in enumerate(kept))
+        kept, reduced = run(self.shards, verb, _parts(beside), small, outputs, reduce, _parts(reuse))
+        for vector in reuse:
+            vector.parts = _GivenUp()  # type: ignore[attr-defined]
+        made = tuple([_LocalVector(column, Origin(verb, beside, small, k)) for k, column in enumerate(kept)])
         return made, Promise(reduced)
+
+    # Most data lie in one shard, and small ones are trained in less than a millisecond: for these no loops.
+
+    def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
+        """A row vector: what the verb makes of each shard."""
+        if self.n_shards > 1:
+            return super().map(verb, *vectors, **small)
+        made = verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small)  # type: ignore[attr-defined]
+        return _LocalVector([made], Origin(verb, vectors, small))
+
+    def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
+        """The sums over all shards of each part that the verb returns, as a tuple."""
+        if self.n_shards > 1:
+            return super().sum(verb, *vectors, **small)
+        parts = [vector.parts[0] for vector in vectors]  # type: ignore[attr-defined]
+        return Promise(verb(self.shards[0], *parts, **small))
 
     def scatter(self, column: AnyArray) -> RowVector:
         """The array itself, in views."""
@@ -105,8 +121,8 @@ class LocalRows(Rows):
 
     def gather(self, vector: RowVector) -> AnyArray:
         """The array of all rows; where there is one shard, itself."""
-        assert isinstance(vector, _LocalVector)
-        return vector.parts[0] if len(vector.parts) == 1 else np.concatenate(vector.parts)
+        parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
+        return parts[0] if self.n_shards == 1 else np.concatenate(parts)
 
     def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:
         """All rows as one block; those on disk are read."""
@@ -117,5 +133,5 @@ class LocalRows(Rows):
         return concatenate(list(self.data.blocks()))
 
 
-def _parts(vectors: Sequence[RowVector]) -> list[list[Any]]:
+def _parts(vectors: Sequence[RowVector]) -> list[Sequence[Any]]:
     return [vector.parts for vector in vectors]  # type: ignore[attr-defined]

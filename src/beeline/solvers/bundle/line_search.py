@@ -20,7 +20,7 @@ __all__ = ["Valley", "has_kinks", "least", "valley", "valleys"]
 
 _BUCKETS = 254  # of a window, by which the kinks are sorted out
 _FARTHEST = 1e100
-_MANY = 4096  # kinks of a bucket and shard, above which they are not sorted but counted once more
+_MANY = 1 << 16  # kinks of a bucket and shard, above which they are not sorted but counted once more
 _NARROWEST = 1e-14  # of its place, that a bucket may be wide
 _BESIDE = 1.0137  # times of kinks are often round numbers, and there J has two slopes: windows end a little beside
 
