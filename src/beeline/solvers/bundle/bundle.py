@@ -15,10 +15,10 @@ from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle.centre import CentredModel
-from beeline.solvers.bundle.line_search import has_kinks, least
+from beeline.solvers.bundle.line_search import has_kinks, least, valley
 from beeline.solvers.bundle.lp import LinearModel, UnsolvableError
 from beeline.solvers.bundle.models import Minimum, Model, QuadraticModel, SinglePlane
-from beeline.solvers.bundle.planes import Plane, Planes, balances, settled, tangent
+from beeline.solvers.bundle.planes import Plane, Planes, balances, settled, settled_with_tangent, tangent
 
 __all__ = ["Bundle"]
 
@@ -148,7 +148,7 @@ class Bundle(Solver):
                 passes += again
             else:
                 best, near = _advance(best, minimum, run, bounded=penalty.bounded)
-                plane, near = tangent(near, run.accuracy)
+                best, plane, near = settled_with_tangent(best, near, run.accuracy)
                 best = min(best, near, key=lambda point: point.value)
 
     def _penalty(self, objective: Objective) -> Penalty:
@@ -242,9 +242,11 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     t = run.searched(line, bounded=bounded)
     ahead = _ahead(t)
     # Where an exponential is beyond all numbers, a programme could not even hold its plane.
-    while line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero) and ahead > 1e-12:
+    while not has_kinks(best.objective) and ahead > 1e-12:
+        if not line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero):
+            break
         ahead *= 0.1
-    return (settled(line.move(t), run.accuracy) if t else best), line.move(t + ahead)
+    return (line.move(t) if t else best), line.move(t + ahead)
 
 
 def _thinned(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
@@ -261,7 +263,11 @@ def _thinned(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
 def _leaning(line: Line, accuracy: float) -> Line:
     """The line to the same weights, with the intercepts that suit them best."""
     end = line.move(1.0)
-    shift = settled(end, accuracy).theta - end.theta
+    if has_kinks(end.objective) and end.objective.n_outputs == 1:
+        best = end.shifted(valley(end.along_intercept(), -np.inf, np.inf, 1e-3, roughly=True).t)
+    else:
+        best = settled(end, accuracy)
+    shift = best.theta - end.theta
     k = line.point.objective.n_outputs
     dz = line.point.objective.rows.map(columns.shifted, line.dz, b=shift[-1] if k == 1 else shift[-k:])
     return Line(line.point, line.direction + shift, dz)

@@ -16,18 +16,18 @@ import numpy as np
 
 from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
-from beeline.engines import RowVector
 from beeline.engines.verbs import columns, values
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
-from beeline.solvers.bundle.line_search import Valley, has_kinks, valley
+from beeline.solvers.bundle.line_search import Valley, has_kinks, valley, valleys
 
-__all__ = ["Plane", "Planes", "balances", "settled", "tangent"]
+__all__ = ["Plane", "Planes", "balances", "settled", "settled_with_tangent", "tangent"]
 
 _COLUMNS = ("_slopes", "_tails", "_offsets", "_drifts", "_unused", "_numbers")
 _UNIT = 32 * float(np.finfo(np.float64).eps)  # what a sum over planes may be off by
 _NARROWEST = 14  # times that a width is divided by four
+_FIRST = 1e-3  # shift of an intercept that is looked at
 _FIRST_ROOM = 32  # planes; what is not used yet takes address space only
 
 
@@ -74,7 +74,7 @@ def settled(point: Point, accuracy: float) -> Point:
         return _level(point, accuracy)
     if o.n_outputs > 1:
         return _rounded_at_best(point, accuracy)[0].under(o)
-    return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy)[0]
+    return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy, None)[0]
 
 
 def _level(point: Point, accuracy: float) -> Point:
@@ -97,16 +97,29 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
         return Plane(slope, offset, allowance.drift), point
     if o.intercept == "free" and o.n_outputs > 1 and not o.loss.smooth:
         return _rounded_tangent(point, accuracy)
-    value, slopes = point.loss, point.slopes
-    if o.intercept == "free" and o.loss.smooth:
+    if o.intercept == "free" and not o.loss.smooth:
+        return _balanced_tangent(point, accuracy, _lowest(point) if has_kinks(o) else None)
+    if o.intercept == "free":
         point = _level(point, accuracy)
-        value, slopes = point.loss, point.slopes
-    elif o.intercept == "free":
-        point, value, slopes = _balanced(point, accuracy)
-    product = point.loss_gradient if slopes is point.slopes else o.weighted(slopes)
-    n = o.n_regularized
-    allowance = Allowance.of(point, slopes, product[n:])
-    return Plane.of(point, product, value - dot(product[:n], point.theta[:n]), allowance), point
+    n, product = o.n_regularized, point.loss_gradient
+    allowance = Allowance.of(point, point.slopes, product[n:])
+    return Plane.of(point, product, point.loss - dot(product[:n], point.theta[:n]), allowance), point
+
+
+def settled_with_tangent(best: Point, near: Point, accuracy: float) -> tuple[Point, Plane, Point]:
+    """(the first point with its best intercept, the plane that touches R at the second, that with its best intercept).
+
+    As `settled` and `tangent`; where losses have kinks, both intercepts are searched for in the same trips.
+    """
+    o = best.objective
+    if o.intercept != "free" or o.n_outputs > 1 or not has_kinks(o):
+        plane, near = tangent(near, accuracy)
+        return settled(best, accuracy), plane, near
+    lines = [point.along_intercept() for point in (best, near)]
+    low, under = valleys(lines, -np.inf, np.inf, _FIRST)
+    best = best.shifted(low.t)
+    best.ask_loss()
+    return best, *_balanced_tangent(near, accuracy, under)
 
 
 def _rounded_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
@@ -138,42 +151,56 @@ def _rounded_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     return Plane.of(point, product, -cost - allowance.given_up * allowance.turnover, allowance), point
 
 
-def _balanced(point: Point, accuracy: float) -> tuple[Point, float, RowVector]:
-    """(the best intercept, the value there of a plane without a slope along it, the slopes at every row it is made of).
+def _balanced_tangent(point: Point, accuracy: float, found: Valley | None) -> tuple[Plane, Point]:
+    """A plane without a slope along the intercept of one score with kinks, and the point with the best intercept.
 
-    The tangents on both sides of the minimum are mixed so that their slopes along the intercept cancel.
+    The tangents on both sides of the minimum along the intercept are mixed so that their slopes along it cancel.
+    `found`: the minimum, where it was searched for by kinks.
     """
     o = point.objective
-    best, left, right = _intercept_sides(point, accuracy)
-    down, up = _slope(left), _slope(right)
-    if not down < 0 < up:  # flat on one side, or as flat as it gets
-        flat = left if abs(down) <= abs(up) else right
-        return best, flat.loss, flat.slopes
-    part = up / (up - down)
-    width = float(right.theta[-1] - left.theta[-1])
-    # Both tangents halfway between the two; their mean is the same everywhere.
-    value = part * (left.loss + down * 0.5 * width) + (1 - part) * (right.loss - up * 0.5 * width)
-    value -= rounding_unit(o) * (part * (left.loss - down * width) + (1 - part) * (right.loss + up * width))
+    best, left, right, down, up = _intercept_sides(point, accuracy, found)
+    # Flat on one side, or as flat as it gets: that side alone.
+    part = up / (up - down) if down < 0 < up else float(abs(down) <= abs(up))
     slopes = o.rows.map(columns.mixed, left.slopes, right.slopes, part=part)
-    return best, value, slopes
+    for side in (best, left, right):
+        side.ask_loss()
+    totals = [o.rows.sum(columns.total, side.slopes) for side in (left, right)]
+    sums, sizes = o.weighted_sums(slopes), o.rows.sum(columns.size, slopes)
+    product = o.from_sums(sums)
+    (down,), (up,) = (total.value for total in totals)
+    width = float(right.theta[-1] - left.theta[-1])
+    # Both tangents halfway between the two; their mean is nearly the same everywhere.
+    value = part * (left.loss + down * 0.5 * width) + (1 - part) * (right.loss - up * 0.5 * width)
+    value -= rounding_unit(o) * (part * (left.loss + abs(down * width)) + (1 - part) * (right.loss + abs(up * width)))
+    n = o.n_regularized
+    allowance = Allowance.of(best, slopes, product[n:], float(sizes.value[0]))
+    # The plane's slope along the intercept, which is given up, counts from halfway to the best intercept.
+    value -= abs(float(product[n])) * abs(0.5 * float(left.theta[-1] + right.theta[-1]) - float(best.theta[-1]))
+    return Plane.of(best, product, value - dot(product[:n], best.theta[:n]), allowance), best
 
 
-def _intercept_sides(point: Point, accuracy: float) -> tuple[Point, Point, Point]:
-    """The best intercept for the weights, and points on both sides of it, so close that their tangents meet near J."""
+def _intercept_sides(point: Point, accuracy: float, found: Valley | None) -> tuple[Point, Point, Point, float, float]:
+    """The best intercept for the weights, points on both sides of it, and the slopes of R along it there.
+
+    These are so close that their tangents meet near J.
+    """
     o = point.objective
-    if has_kinks(o):
-        found = _lowest(point)
-        sides = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
+    if found is not None:
+        best, left, right = point.shifted(found.t), point.shifted(found.left), point.shifted(found.right)
+        down, up = found.down, found.up
+        if math.isnan(down) or math.isnan(up):
+            down, up = _slope(left), _slope(right)
         rounding = 1e-14 * o.total_cost  # on a level piece the slope is nothing else
-        if _slope(sides[1]) <= rounding and _slope(sides[2]) >= -rounding:
-            return sides
-    t, left, right = point.along_intercept().bracket(-np.inf, np.inf, 0.0, accuracy)
-    return point.shifted(t), point.shifted(left), point.shifted(right)
+        if down <= rounding and up >= -rounding:
+            return best, left, right, down, up
+    t, low, high = point.along_intercept().bracket(-np.inf, np.inf, 0.0, accuracy)
+    best, left, right = point.shifted(t), point.shifted(low), point.shifted(high)
+    return best, left, right, _slope(left), _slope(right)
 
 
 def _lowest(point: Point) -> Valley:
     """Where along the intercept J is least."""
-    return valley(point.along_intercept(), -np.inf, np.inf, 1e-3)
+    return valley(point.along_intercept(), -np.inf, np.inf, _FIRST)
 
 
 def _slope(point: Point) -> float:
