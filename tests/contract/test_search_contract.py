@@ -9,9 +9,13 @@ import pytest
 from loss_rows import learned_labels
 from sklearn.datasets import load_diabetes
 
-from beeline import LinearModel, select_C
+from beeline import LinearModel, from_arrays, select_C
 from beeline.exceptions import ModelWarning
 from beeline.losses import LOSSES
+from beeline.objective import Objective
+from beeline.objective.untold import feature_spreads, untold
+from beeline.regularizers import L2
+from beeline.solvers.auto import choose_solver
 
 N = 120
 RNG = np.random.default_rng(3)
@@ -191,21 +195,22 @@ def test_a_held_out_row_far_out_gets_the_score_of_the_exact_model():
     assert found.best_score == pytest.approx(np.mean(errors), rel=0.01)
 
 
-@pytest.mark.parametrize("loss", ["crammer_singer", "hinge"])
+@pytest.mark.parametrize("loss", ["crammer_singer", pytest.param("hinge", marks=pytest.mark.slow)])
 def test_a_plateau_of_accuracy_is_not_the_end_while_the_loss_falls(loss):
     rng = np.random.default_rng(1)
-    centres, y = 0.6 * rng.normal(size=(50, 40)), rng.integers(0, 50, 1000)
-    rows = centres[y] + rng.normal(size=(1000, 40))
-    found = select_C(rows, loss, y, folds=3)
-    wide = select_C(rows, loss, y, folds=3, C_min=found.best_C, C_max=64 * found.best_C, delta=4.0, all_the_way=True)
-    assert found.best_score > wide.best_score - found.best.standard_error
+    centres, y = 0.6 * rng.normal(size=(50, 40)), rng.integers(0, 50, 2000)
+    found = select_C(centres[y] + rng.normal(size=(2000, 40)), loss, y)
+    losses = [point.loss for point in found.curve]
+    assert losses[-2] - losses[-1] < 0.02 * losses[0]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive", "absolute"])
-def test_rows_at_their_kinks_do_not_keep_a_path_going(loss):
-    """Which slope a kink has, only the optimum knows: that of the loss says nothing about what a feature could tell."""
+def test_rows_at_their_kinks_leave_nothing_to_be_told(loss):
+    """Which slope a kink has, only the optimum knows: those that the loss gives would keep a path going for ever."""
     rng = np.random.default_rng(0)
-    rows = (rng.uniform(size=(200, 60)) < 0.1).astype(float)
-    z = rows @ rng.normal(size=60) + 0.5 * rng.normal(size=200)
-    found = select_C(rows, loss, z > 0 if loss == "hinge" else z, folds=3)
-    assert len(found.curve) <= 30
+    rows = (rng.uniform(size=(400, 60)) < 0.1).astype(float)
+    z = rows @ rng.normal(size=60) + 0.8 * rng.normal(size=400)
+    y = np.where(z > 0, 1.0, -1.0) if loss == "hinge" else z
+    o = Objective.of(from_arrays(rows), y, np.ones(400), LOSSES[loss](), L2(), 1e-6)
+    point = o.at(choose_solver(o, tol=1e-5).run(o).theta)
+    assert untold(point, feature_spreads(o)) < 1e-8

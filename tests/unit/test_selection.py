@@ -31,6 +31,7 @@ from beeline.selection import End, PathPoint, Selection
 from beeline.selection.folds import make_folds
 from beeline.selection.rescaling import Rescaling
 from beeline.selection.runners import _InLockstep, _SideBySide
+from beeline.selection.scoring import get_metric
 
 
 @pytest.fixture(scope="module")
@@ -417,6 +418,19 @@ def test_a_path_belongs_to_one_metric_not_to_its_name(cancer, tmp_path):
     select_C(X, "logistic", y, metric=right, resume=tmp_path / "path", on_point=lambda p: True)
     with pytest.raises(ParameterError, match="metric's code"):
         select_C(X, "logistic", y, metric=wrong, resume=tmp_path / "path")
+
+
+def test_the_same_metric_is_known_again():
+    """In another process its code lies elsewhere, and sets have another order."""
+    source = "def score(e, A, t, k={k}):\n    return sum([p in {{'a', 'b', 'c'}} for p in e.predict(A)]) + k"
+
+    def made(k):
+        names = {"__name__": "metrics_of_mine"}
+        exec(compile(source.format(k=k), "mine.py", "exec"), names)
+        return get_metric(names["score"], 2, "logistic").identity
+
+    assert made(1) == made(1)
+    assert made(1) != made(2)
 
 
 def test_a_damaged_path_is_refused(cancer, tmp_path):

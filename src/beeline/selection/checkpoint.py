@@ -26,7 +26,6 @@ __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
 FORMAT, VERSION = "beeline-path", 2
 _NUMBERS = ("stop_ratio", "loss", "training_loss")  # of a point, that may be none
-_MEMORY = 64 << 20  # bytes of rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
     for fold in folds:
         state.update(np.packbits(fold.train).data)
         state.update(np.packbits(fold.test).data)
-    for block in task.data.blocks(_MEMORY):
+    for block in task.data.blocks():
         for array in (block.values, block.indptr, block.indices):
             if array is not None:
                 state.update(np.ascontiguousarray(array).data)

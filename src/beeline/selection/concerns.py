@@ -51,8 +51,9 @@ def concerns_about_search(
     if not _is_worth_it(found, null):
         concerns.append(
             Concern(
-                f"at no C of {len(found.curve)} was the {found.metric} on held-out rows ({found.best_score:.5g} at "
-                f"best) noticeably better than that of the intercept alone ({found.null_score:.5g}); "
+                f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows "
+                f"({found.best_score:.5g} at best) noticeably better than that of the intercept alone "
+                f"({found.null_score:.5g}); "
                 f"{_advice(found, null, loss)}",
                 ModelWarning,
             )

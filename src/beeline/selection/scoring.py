@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -203,8 +204,20 @@ def _identity(metric: Callable[..., float]) -> str:
     code = getattr(metric, "__code__", None)
     if code is None:
         return repr(metric)
-    seen = (code.co_code, code.co_names, code.co_consts, getattr(metric, "__defaults__", None))
-    return f"{metric.__module__}.{metric.__qualname__} {hashlib.sha256(repr(seen).encode()).hexdigest()}"
+    held = [cell.cell_contents for cell in getattr(metric, "__closure__", None) or ()]
+    seen = f"{_code_in_words(code)} {getattr(metric, '__defaults__', None)} {held}"
+    return f"{metric.__module__}.{metric.__qualname__} {hashlib.sha256(seen.encode()).hexdigest()}"
+
+
+def _code_in_words(code: CodeType) -> str:
+    """What a function does; the same in every process, where neither addresses nor the order of a set are."""
+    constants = [
+        _code_in_words(const)
+        if isinstance(const, CodeType)
+        else repr(sorted(map(repr, const)) if isinstance(const, frozenset) else const)
+        for const in code.co_consts
+    ]
+    return repr((code.co_code, code.co_names, constants))
 
 
 def _scored_by_name(name: str, scorer: Callable[..., float], rows: HeldOut) -> float:

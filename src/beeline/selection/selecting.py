@@ -46,7 +46,8 @@ class Selecting:
         The path C_min, Δ·C_min, … up to C_max. None: as `stop` says, up to 2¹⁰ or to 2²⁰·C_min where that is more with
         `paper`, and up to 2⁶⁰ times the first C with `auto`.
     tol
-        How exactly folds are solved: to this part of J with `auto` (None: 10⁻⁴), by (28) with `paper` (None: 10⁻²),
+        How exactly folds are solved: to this part of J with `auto` (None: 10⁻⁴, and 10⁻⁶ for labels that are no
+        classes, whose errors show more), by (28) with `paper` (None: 10⁻²),
         whose (24) has the same ε: the path ends when the weights have settled to it three times in a row.
     refine
         In the end, try half a step of the path on both sides of the best C too.
