@@ -46,6 +46,7 @@ _UNIT = float(np.finfo(np.float64).eps)
 _FEWEST = 4  # units in the last place that a short sum may be off by
 _GROWTH = 0.25  # of that with √n
 _FARTHER = 10.0  # times the reach of scores, that intercepts of an optimum may lie apart
+_OWN_ROUNDING = 1e-12  # relative, that a regularizer of one's own may be off by
 _SINGULAR = 1e-10  # a part of the largest singular value, below which there is none
 
 
@@ -88,7 +89,11 @@ class Allowance:
         if o.intercept == "free":
             given_up, mass = _given_up(o, slopes, totals, size, unit)
         turnover = _turnover(point, size)
-        return cls(given_up, (unit * size + mass) * o.longest_row, turnover, unit * (turnover + 2 * point.value))
+        drift, rounding = (unit * size + mass) * o.longest_row, unit * (turnover + 2 * point.value)
+        if (bent := point.omega_remainder) is not None:
+            drift += _OWN_ROUNDING * math.sqrt(dot(bent[1], bent[1]))
+            rounding += _OWN_ROUNDING * point.value
+        return cls(given_up, drift, turnover, rounding)
 
 
 def _turnover(point: Point, size: float) -> float:
@@ -168,22 +173,25 @@ def _group_sums(o: Objective, slopes: RowVector) -> Floats:
 def tangent_bound(point: Point) -> float:
     """The bound by the point's own slopes; no pass once it has its gradient.
 
-    For L2 it is J − ‖∂J‖²/(2λ), λ = strength·l2 (lemma 5 of the bundle paper). Where L1 or bounds keep weights from
-    growing, slopes are first scaled down by s until no weight is pulled at by more than l1.
+    For L2 it is J − ‖∂J‖²/(2λ), λ = strength·l2 (lemma 5 of the bundle paper), which holds for any Ω of that modulus.
+    Where L1 or bounds keep weights from growing, slopes are first scaled down by s until no weight is pulled at by more
+    than l1.
     """
     o, w = point.objective, point.theta[: point.objective.n_regularized]
     if not math.isfinite(point.value):
         return -math.inf
-    product, totals = point.loss_gradient[: len(w)], point.loss_gradient[len(w) :]
+    product, totals, risk = point.loss_gradient[: len(w)], point.loss_gradient[len(w) :], point.loss
     allowance = Allowance.of(point, point.slopes, totals)
     if o.penalty.plain:
         fall = math.sqrt(dot(point.gradient[: len(w)], point.gradient[: len(w)])) + allowance.drift
         bound = point.value - square(fall) / (2 * o.penalty.l2) if o.penalty.l2 else -math.inf
         return _checked(bound - allowance.given_up * point.loss - allowance.rounding)
+    if (own := point.omega_remainder) is not None:
+        risk, product = risk + own[0], product + own[1]
     s = o.penalty.bearable(product, allowance.drift)
     floor = o.penalty.floor(s * product, s * allowance.drift)
     lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w))
-    bound = s * (point.loss - dot(w, product) - lost) + floor - allowance.rounding
+    bound = s * (risk - dot(w, product) - lost) + floor - allowance.rounding
     if s < 1 and o.loss.has_conjugate:
         bound = max(_checked(bound), _dual_value(point, point.slopes, product, allowance))
     return _checked(bound)
@@ -196,6 +204,7 @@ def conjugate_bound(point: Point, slopes: RowVector, product: Floats) -> float:
     how large scores and losses are. s is 1, or with L1 so much less that no weight is pulled at by more than l1.
     """
     o = point.objective
+    assert o.regularizer.separable
     v, totals = product[: o.n_regularized], product[o.n_regularized :]
     return _dual_value(point, slopes, v, Allowance.of(point, slopes, totals))
 

@@ -12,6 +12,7 @@ from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.engines.verbs import values
+from beeline.regularizers import L2
 
 if TYPE_CHECKING:
     from beeline.objective.objective import Objective
@@ -101,7 +102,8 @@ def _by_label(o: Objective) -> Point:
     """Zero scores over one row for each label, with the costs of all of its rows: the same J for zero weights."""
     labels, costs = _labels(o), o.label_totals
     rows = Threads().open(ArrayDataset(Block(np.zeros((len(labels), 0)), 0)))
-    return replace(o, rows=rows, labels=rows.scatter(labels), costs=rows.scatter(costs)).at()
+    omega = o.regularizer if o.regularizer.separable else L2()  # of no weights
+    return replace(o, rows=rows, labels=rows.scatter(labels), costs=rows.scatter(costs), regularizer=omega).at()
 
 
 def _with_best_intercepts(point: Point) -> Point:

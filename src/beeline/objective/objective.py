@@ -16,7 +16,7 @@ from beeline.engines.verbs import columns, products
 from beeline.exceptions import ParameterError
 from beeline.losses import RowLoss, VectorLoss
 from beeline.objective.null import NullModel, null_model
-from beeline.objective.penalty import Penalty
+from beeline.objective.penalty import OwnOmega, Penalty
 from beeline.objective.points import Point
 from beeline.regularizers import Regularizer
 
@@ -139,6 +139,13 @@ class Objective:
             return Penalty(self.strength * omega.l1, self.strength * omega.l2)
         lower = np.append(np.zeros(n), np.full(self.n_regularized - n, -np.inf))
         return Penalty(self.strength * omega.l1, self.strength * omega.l2, lower, np.full(len(lower), np.inf))
+
+    @cached_property
+    def omega(self) -> Regularizer | OwnOmega:
+        """Ω of the regularized coordinates."""
+        if self.regularizer.separable:
+            return self.regularizer
+        return OwnOmega(self.regularizer, self.rows.n_features, self.n_outputs)
 
     @cached_property
     def null(self) -> NullModel:

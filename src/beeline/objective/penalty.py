@@ -1,4 +1,4 @@
-"""What weights cost in J: strength·Ω, within bounds."""
+"""What weights cost in J: strength·Ω, within bounds, and what Ω holds beside that."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from beeline._numbers import square
 from beeline._types import Floats
 from beeline.kernels import dot
+from beeline.regularizers import Regularizer
 
-__all__ = ["Penalty"]
+__all__ = ["OwnOmega", "Penalty"]
 
 _UNIT = 8 * float(np.finfo(np.float64).eps)  # so that what was scaled to a limit does not exceed it by rounding
 
@@ -96,3 +97,40 @@ class Penalty:
         if self.lower is not None and self.upper is not None:
             moves &= (w > self.lower) & (w < self.upper)
         return moves.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class OwnOmega:
+    """Ω over the regularized coordinates of θ, where a regularizer sees the weights of one output at a time.
+
+    A regularized intercept costs ½·modulus·b². Ω = ½·modulus·‖w‖² + S(w) with a convex S, which is zero and least at
+    zero: the first part is what a `Penalty` stands for, S lies above its tangents as losses do.
+    """
+
+    regularizer: Regularizer
+    n_features: int
+    n_outputs: int
+
+    def value(self, w: Floats) -> float:
+        """Ω."""
+        each, rest = self._split(w)
+        return sum(float(self.regularizer.value(column)) for column in each) + 0.5 * self.regularizer.modulus * dot(
+            rest, rest
+        )
+
+    def gradient(self, w: Floats) -> Floats:
+        """∂Ω."""
+        each, rest = self._split(w)
+        inside = np.column_stack([self.regularizer.gradient(column) for column in each]).ravel()
+        return np.append(inside, self.regularizer.modulus * rest)
+
+    def tangent(self, w: Floats) -> tuple[float, Floats]:
+        """S(w) and ∂S(w)."""
+        modulus = self.regularizer.modulus
+        return self.value(w) - 0.5 * modulus * dot(w, w), self.gradient(w) - modulus * w
+
+    def _split(self, w: Floats) -> tuple[list[Floats], Floats]:
+        """(the weights of each output, regularized intercepts)."""
+        n = self.n_features * self.n_outputs
+        matrix = w[:n].reshape(self.n_features, self.n_outputs)
+        return [np.ascontiguousarray(column) for column in matrix.T], w[n:]

@@ -17,6 +17,7 @@ from beeline.kernels import add_scaled, dot
 from beeline.losses import ScalarLoss, VectorLoss
 from beeline.objective.certificates import rounding_unit, tangent_bound
 from beeline.objective.intercepts import best_intercept, best_intercepts
+from beeline.objective.penalty import OwnOmega
 
 if TYPE_CHECKING:
     from beeline.objective.objective import Objective
@@ -116,7 +117,7 @@ class Point:
     def value(self) -> float:
         """J(θ)."""
         o = self.objective
-        return o.strength * o.regularizer.value(self.theta[: o.n_regularized]) + self.loss
+        return o.strength * o.omega.value(self.theta[: o.n_regularized]) + self.loss
 
     @cached_property
     def slopes(self) -> RowVector:
@@ -185,11 +186,20 @@ class Point:
         """∂J(θ), without what keeps weights from being negative; one pass."""
         o = self.objective
         gradient, n = self.loss_gradient.copy(), o.n_regularized
-        if not o.regularizer.l1:
+        if o.regularizer.separable and not o.regularizer.l1:
             add_scaled(o.strength * o.regularizer.l2, self.theta[:n], gradient[:n])
         else:
-            add_scaled(o.strength, o.regularizer.gradient(self.theta[:n]), gradient[:n])
+            add_scaled(o.strength, o.omega.gradient(self.theta[:n]), gradient[:n])
         return gradient
+
+    @cached_property
+    def omega_remainder(self) -> tuple[float, Floats] | None:
+        """strength·S and its gradient, S what Ω holds beside what a `Penalty` stands for; None: nothing."""
+        o = self.objective
+        if not isinstance(o.omega, OwnOmega):
+            return None
+        value, gradient = o.omega.tangent(self.theta[: o.n_regularized])
+        return o.strength * value, o.strength * gradient
 
     @cached_property
     def gradient_norm(self) -> float:
@@ -341,10 +351,12 @@ class Line:
 
     def _penalty(self, t: float) -> tuple[float, float]:
         """Ω and its derivative by t."""
-        omega, n = self.point.objective.regularizer, self.point.objective.n_regularized
-        if not omega.l1:
+        regularizer, n = self.point.objective.regularizer, self.point.objective.n_regularized
+        if regularizer.separable and not regularizer.l1:
             constant, linear, square = self._products
-            return omega.l2 * (0.5 * constant + t * (linear + 0.5 * t * square)), omega.l2 * (linear + t * square)
+            l2 = regularizer.l2
+            return l2 * (0.5 * constant + t * (linear + 0.5 * t * square)), l2 * (linear + t * square)
+        omega = self.point.objective.omega
         moved, direction = self.point.theta[:n] + t * self.direction[:n], self.direction[:n]
         return omega.value(moved), dot(omega.gradient(moved), direction)
 

@@ -44,13 +44,16 @@ def untold(point: Point, spreads: Floats) -> float:
 
 
 def _most_pull(point: Point) -> Floats:
-    """By how much an optimum lets the rows pull at each weight: λ(l1 + l2·|w_j|), against which Ω holds it.
+    """By how much an optimum lets the rows pull at each weight: λ(l1 + l2·|w_j|), or λ|∂Ω|, by which Ω holds it.
 
     A row at a kink has any slope between those of both sides, and the one that the loss gives need not be right.
     """
     o = point.objective
-    w = point.theta[: o.n_weights].reshape(-1, o.n_outputs)
-    most: Floats = o.penalty.l1 + o.penalty.l2 * np.abs(w)
+    w = point.theta[: o.n_weights]
+    held = o.penalty.l2 * w
+    if (own := point.omega_remainder) is not None:
+        held = held + own[1][: o.n_weights]
+    most: Floats = o.penalty.l1 + np.abs(held).reshape(-1, o.n_outputs)
     return most
 
 

@@ -29,7 +29,7 @@ from beeline.selection.runners import Runner, Stopping, make_runner
 from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
 from beeline.selection.selecting import Selecting
 from beeline.solvers.concerns import warn_of
-from beeline.solvers.training import Task, Trained, check_own_loss
+from beeline.solvers.training import Task, Trained, check_own_parts
 
 __all__ = ["select"]
 
@@ -68,7 +68,7 @@ def select(
         After Ctrl-C or `on_point`, what was found until then.
     """
     selecting = selecting or Selecting()
-    check_own_loss(task.objectives()[0])
+    check_own_parts(task.objectives()[0])
     if names is None and task.n_classes is not None:
         names = np.arange(task.n_classes)
     stopping = Stopping(solver, _tol(selecting, task), selecting.stop == "paper", selecting.max_passes, seed)

@@ -334,7 +334,8 @@ def _can_go_in_lockstep(task: Task, solver: str) -> bool:
     if solver not in ("auto", "newton"):
         return False
     loss = task.joint_loss or task.loss_of_each
-    return loss.has_curvature and task.regularizer.smooth and task.regularizer.l2 > 0
+    omega = task.regularizer
+    return loss.has_curvature and omega.separable and omega.smooth and omega.l2 > 0
 
 
 def _smallest_class(objective: Objective) -> float:

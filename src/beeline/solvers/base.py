@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.engines.verbs import values
@@ -25,6 +27,7 @@ from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, VectorLoss
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
+from beeline.regularizers import fault_between
 
 __all__ = [
     "ROUNDING_GAP",
@@ -168,7 +171,7 @@ class Result:
     error
         What it failed by, where it did: θ is then the best intercept alone.
     doubt
-        What is wrong with the loss where training got to, so that no bound holds; None where nothing was found.
+        What is wrong with the loss, or Ω, where training got to, so that no bound holds, and what to do; None: nothing.
     """
 
     theta: Floats
@@ -306,8 +309,7 @@ class Solver(ABC):
         if result.gap <= max(self.tol, ROUNDING_GAP):
             return None
         if result.doubt:
-            advice = "let the loss be convex there too, or keep scores smaller (a smaller C, scaled labels)"
-            return f"{result.solver} {result.sentence}, since {result.doubt}; {advice}"
+            return f"{result.solver} {result.sentence}, since {result.doubt}"
         if result.status in (Status.LIMIT, Status.TIME):
             name = "max_passes" if result.status is Status.LIMIT else "time_limit"
             advice = f"raise {name} (now {getattr(self, name):g}) or tol (now {self.tol:g}), or scale the features"
@@ -464,17 +466,30 @@ class _Run:
         return self.objective.at(theta).knowing_loss()
 
     def _doubt(self) -> str | None:
-        """What is wrong with a loss of one's own where training got to; then no bound was one, nor any gap so far."""
+        """What is wrong with a loss or Ω of one's own where training got to; then no bound was one, nor any gap."""
+        o = self.objective
+        doubt = self._doubt_of_loss() if type(o.loss) not in LOSSES.values() else None
+        if doubt is None and not o.regularizer.separable:
+            doubt = self._doubt_of_omega()
+        if doubt is not None:
+            self.bound = -math.inf
+            self.trace = [entry._replace(gap=math.inf) for entry in self.trace]
+        return doubt
+
+    def _doubt_of_loss(self) -> str | None:
         o, point = self.objective, self.point or self.objective.at_null()
-        if type(o.loss) in LOSSES.values():
-            return None
         _, start = o.split(self.null.theta)
         (faults,) = o.rows.sum(values.faults, point.z, o.labels, o.costs, loss=o.loss, start=start).value
-        if not faults:
-            return None
-        self.bound = -math.inf
-        self.trace = [entry._replace(gap=math.inf) for entry in self.trace]
-        return f"{o.loss!r} {faults[0]}"
+        advice = "let the loss be convex there too, or keep scores smaller (a smaller C, scaled labels)"
+        return f"{o.loss!r} {faults[0]}; {advice}" if faults else None
+
+    def _doubt_of_omega(self) -> str | None:
+        o = self.objective
+        weights, _ = o.split(self.theta)
+        for w in weights.reshape(o.rows.n_features, -1).T:
+            if fault := fault_between(o.regularizer, np.zeros(len(w)), np.ascontiguousarray(w)):
+                return f"{o.regularizer!r} {fault}"
+        return None
 
     def _verdict(self, step: Step, stop: bool | None, seconds: float) -> Status | None:
         if self.gap <= self.solver.tol:
@@ -515,7 +530,7 @@ def _centred(o: Objective, theta: Floats) -> Floats:
 
     That is what the optimum is like: without it, L2 is smaller and all losses are the same.
     """
-    if not (isinstance(o.loss, VectorLoss) and o.loss.shift_free and o.penalty.plain):
+    if not (isinstance(o.loss, VectorLoss) and o.loss.shift_free and o.penalty.plain and o.regularizer.separable):
         return theta
     columns = theta.reshape(-1, o.n_outputs)
     centred: Floats = columns - columns.mean(axis=1, keepdims=True)
@@ -529,7 +544,7 @@ def never_negative(objective: Objective) -> bool:
 
 def needs_l2(objective: Objective) -> str | None:
     """Why a solver that needs L2 and nothing else in Ω cannot take the objective, or None."""
-    if objective.regularizer.l1 or not objective.regularizer.l2:
+    if objective.regularizer.l1 or not objective.regularizer.l2 or not objective.regularizer.separable:
         return f"needs L2 regularization, not {objective.regularizer!r}"
     return knows_no_bounds(objective)
 

@@ -67,6 +67,8 @@ class LBFGS(Solver):
             return f"needs a loss with a curvature for several free intercepts, unlike {objective.loss!r}"
         if objective.regularizer.l1 == objective.regularizer.l2 == 0:
             return f"needs a regularizer, unlike {objective.regularizer!r}"
+        if not objective.regularizer.differentiable and not objective.regularizer.separable:
+            return f"needs a regularizer with a gradient everywhere, unlike {objective.regularizer!r}"
         return None
 
     def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
@@ -107,6 +109,8 @@ def smooth_gradient(point: Point) -> Floats:
     o = point.objective
     gradient = point.loss_gradient.copy()
     add_scaled(o.strength * o.regularizer.l2, point.theta[: o.n_regularized], gradient[: o.n_regularized])
+    if (own := point.omega_remainder) is not None:
+        gradient[: o.n_regularized] += own[1]
     return gradient
 
 

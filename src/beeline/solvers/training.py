@@ -25,7 +25,7 @@ from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarL
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.objective import Intercept, Objective
 from beeline.objective.untold import by_chance, feature_spreads, untold
-from beeline.regularizers import Regularizer
+from beeline.regularizers import Regularizer, check_regularizer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, Status
 from beeline.solvers.concerns import Concern, concerns_about, gained
@@ -35,7 +35,7 @@ __all__ = [
     "Multiclass",
     "Task",
     "Trained",
-    "check_own_loss",
+    "check_own_parts",
     "counts_by_difference",
     "outputs_of",
     "train",
@@ -275,7 +275,7 @@ def train(  # noqa: PLR0913
         Whether C was found by a search, which knows better whether another one would tell more.
     """
     objectives = task.objectives()
-    check_own_loss(objectives[0])
+    check_own_parts(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
     chosen = chosen.within(time_limit)
     results = solve_side_by_side(
@@ -304,8 +304,10 @@ def _is_free(task: Task, results: list[Result]) -> bool:
     return bool(np.ptp(counts, axis=0).any())
 
 
-def check_own_loss(objective: Objective) -> None:
-    """Look at a loss that is none of the library's before it is trusted, and find out whether it is smooth."""
+def check_own_parts(objective: Objective) -> None:
+    """Look at a loss, or Ω, that is none of the library's before it is trusted; find out whether the loss is smooth."""
+    if not objective.regularizer.separable:
+        check_regularizer(objective.regularizer, objective.rows.n_features)
     loss = objective.loss
     if type(loss) in LOSSES.values():
         return

@@ -57,8 +57,9 @@ def least(line: Line, high: float, first: float, accuracy: float) -> float:
 
 
 def has_kinks(objective: Objective) -> bool:
-    """Whether J is made of flat pieces and Ω, with one score a row."""
-    return isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
+    """Whether J is made of flat pieces and an Ω that is a parabola, with one score a row."""
+    pieces = isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
+    return pieces and objective.regularizer.separable
 
 
 def valley(line: Line, low: float, high: float, first: float, *, roughly: bool = False) -> Valley:

@@ -51,7 +51,16 @@ class Plane:
         if o.intercept == "free":
             slope[o.n_regularized :] = 0.0
         lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w)) + allowance.rounding
-        return cls(slope, offset - lost, allowance.drift)
+        return cls(slope, offset - lost, allowance.drift).with_omega(point)
+
+    def with_omega(self, point: Point) -> Plane:
+        """With the tangent of what Ω holds beside its L2 part, where it is one's own: that is convex, as losses are."""
+        if (own := point.omega_remainder) is None:
+            return self
+        value, gradient = own
+        slope, n = self.slope.copy(), len(gradient)
+        slope[:n] += gradient
+        return Plane(slope, self.offset + value - dot(gradient, point.theta[:n]), self.drift)
 
     def at(self, theta: Floats) -> float:
         """Its value; θ may be without the intercepts that it has no slope along."""
@@ -94,7 +103,7 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
         slope = point.loss_gradient
         allowance = Allowance.of(point, point.slopes, np.zeros(o.n_outputs))
         offset = point.loss - dot(slope, point.theta) - allowance.rounding
-        return Plane(slope, offset, allowance.drift), point
+        return Plane(slope, offset, allowance.drift).with_omega(point), point
     if o.intercept == "free" and o.n_outputs > 1 and not o.loss.smooth:
         return _rounded_tangent(point, accuracy)
     if o.intercept == "free" and not o.loss.smooth:

@@ -63,7 +63,8 @@ class L1CD(Solver):
             return f"needs a loss with a curvature, which {objective.loss!r} has not"
         if objective.n_outputs > 1:
             return f"needs a loss of one score a row, unlike {objective.loss!r}"
-        if not objective.regularizer.l1 > 0 and not objective.regularizer.nonnegative:
+        omega = objective.regularizer
+        if not omega.separable or (not omega.l1 > 0 and not omega.nonnegative):
             return f"needs L1, elastic net or weights that may not be negative, not {objective.regularizer!r}"
         if objective.rows.n_rows >= 2**32:
             return f"can take 4,294,967,295 rows, not {objective.rows.n_rows:,}"
