@@ -34,9 +34,9 @@ class Spawned(Engine):
         self.process.start()
         self.opened = 0
 
-    def open(self, data):
+    def open(self, data, groups=None):
         self.opened += 1
-        return SpawnedRows(self, self.opened, data)
+        return SpawnedRows(self, self.opened, data, groups)
 
     def ask(self, seen, *question):
         self.pipe.send_bytes(_pickled(question, seen))
@@ -52,12 +52,12 @@ class Spawned(Engine):
 class SpawnedRows(QueuedRows):
     """Rows of one data set there."""
 
-    def __init__(self, engine, number, data):
+    def __init__(self, engine, number, data, groups):
         super().__init__()
         self.engine, self.number = engine, number
         self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
         self.in_memory = isinstance(data, ArrayDataset)
-        self.n_shards = engine.ask([], "open", number, data, engine.memory, engine.n_shards)
+        self.n_shards = engine.ask([], "open", number, data, engine.memory, engine.n_shards, groups)
 
     def _send(self, batch):
         for command in batch.commands:

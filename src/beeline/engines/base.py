@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from beeline._lazy import cached_property
-from beeline._types import AnyArray
+from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
 from beeline.engines.verbs import products
@@ -160,5 +160,11 @@ class Engine(ABC):
     """Who holds rows, and works on them."""
 
     @abstractmethod
-    def open(self, data: Dataset) -> Rows:
-        """The data set in shards."""
+    def open(self, data: Dataset, groups: Ints | None = None) -> Rows:
+        """The data set in shards.
+
+        Parameters
+        ----------
+        groups
+            Where groups of rows begin, and behind the last one where it ends: no shard cuts one. None: there are none.
+        """

@@ -29,11 +29,32 @@ def run(
     if len(shards) == 1 and reduce is not None and not reuse:
         result = verb(shards[0], *[column[0] for column in columns], **small)
         return ([[one] for one in result[0]], result[1]) if outputs else ([], result)
+    if len(shards) > 1 and (loss := small.get("loss")) is not None and loss.scope == "all":
+        return _run_together(shards, verb, columns, small, outputs, reduce)
     results = _results(shards, verb, columns, small, reuse)
     if not outputs:
         return [], _reduced(results, reduce)
     kept: list[list[Any]] = [[] for _ in range(outputs)]
     return kept, _reduced(_keeping(results, kept, reduce), reduce)
+
+
+def _run_together(
+    shards: Sequence[Shard],
+    verb: Verb,
+    columns: Sequence[Column],
+    small: dict[str, Any],
+    outputs: int,
+    reduce: str | None,
+) -> tuple[list[list[Any]], tuple[Any, ...] | None]:
+    """The same for a loss that looks at all rows together: what lies beside the rows is brought together and cut anew.
+
+    Such a verb looks at no features.
+    """
+    whole = Shard(shards[0].data, shards[0].start, shards[-1].stop)
+    kept, reduced = run([whole], verb, [[np.concatenate(column)] for column in columns], small, outputs, reduce)
+    first = whole.start
+    cut = [[column[0][shard.start - first : shard.stop - first] for shard in shards] for column in kept]
+    return cut, reduced
 
 
 def _results(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from beeline._lazy import cached_property, computed_once
-from beeline._types import Floats
+from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.kernels import curve_rows
@@ -18,13 +18,20 @@ _RARE = 100  # entries of a feature
 _MOST = 0.7  # of the rows: from here on a copy of them saves nothing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shard:
-    """A run of rows of a data set."""
+    """A run of rows of a data set.
+
+    Attributes
+    ----------
+    groups
+        Where its groups of rows begin, counted from its first row, and behind the last one where it ends; None: none.
+    """
 
     data: Dataset
     start: int
     stop: int
+    groups: Ints | None = None
 
     @property
     def n_rows(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from beeline._types import AnyArray
+from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.engines.base import Engine, Origin, Promise, Rows, RowVector, Verb
@@ -35,16 +35,20 @@ class Threads(Engine):
             raise ParameterError(f"there must be at least one shard, not {n_shards}")
         self.memory, self.n_shards = memory, n_shards
 
-    def open(self, data: Dataset) -> LocalRows:
-        """Runs of rows; of whole chunks, where they lie on disk."""
-        return LocalRows(data, shards_of(data, self.memory, self.n_shards))
+    def open(self, data: Dataset, groups: Ints | None = None) -> LocalRows:
+        """Runs of rows; of whole chunks, where they lie on disk and have no groups."""
+        return LocalRows(data, shards_of(data, self.memory, self.n_shards, groups))
 
 
-def shards_of(data: Dataset, memory: int, n_shards: int | None) -> list[Shard]:
-    """The shards of a data set: so many, or as many as the memory asks for."""
+def shards_of(data: Dataset, memory: int, n_shards: int | None, groups: Ints | None = None) -> list[Shard]:
+    """The shards of a data set: so many, or as many as the memory asks for; fewer where there are fewer groups."""
     even = [] if n_shards is None else [data.n_rows * k // n_shards for k in range(n_shards + 1)]
     cuts = even or data.cuts(memory)
-    return [Shard(data, start, stop) for start, stop in pairwise(cuts)]
+    if groups is None:
+        return [Shard(data, start, stop) for start, stop in pairwise(cuts)]
+    places = np.unique(np.searchsorted(groups, cuts))  # of groups: a cut inside one moves to its end
+    parts = [groups[first : last + 1] for first, last in pairwise(places.tolist())] or [groups]
+    return [Shard(data, int(part[0]), int(part[-1]), part - part[0]) for part in parts]
 
 
 class _LocalVector(RowVector):

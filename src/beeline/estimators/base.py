@@ -113,7 +113,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             A weight a row, or one for all: a weight of 2 means the same as having the row twice. May be left out for a
             data set that has its weights inside.
         groups : array-like, default=None
-            A group a row, for a search: rows of a group stay in one fold. None: the queries of a data set.
+            A group a row: a loss of groups sees its rows together, which must lie together, and in a search they stay
+            in one fold. None: the queries of a data set.
 
         Returns
         -------
@@ -129,16 +130,18 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             seed=self._seed(),
             **self._settings(),
         )
+        grouped = settings.the_loss.scope == "group"
         if settings.searches:
             settings = replace(settings, selecting=self._selecting(groups))
         else:
-            self._refuse_search_options(groups)
+            self._refuse_search_options(None if grouped else groups)
         data, labels = self._training_data(X, y)
         fitted = fit(
             data,
             settings,
             labels,
             sample_weight=self._weights(sample_weight, data.n_rows),
+            groups=groups if grouped else None,
             callback=self._told if self.verbose or self.callback is not None else None,
             start=self._start(data, labels),
             feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,

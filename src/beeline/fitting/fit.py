@@ -51,12 +51,13 @@ class Fitted:
     selection: Selection | None = None
 
 
-def fit(
+def fit(  # noqa: PLR0913 — what a user may give
     data: Dataset,
     settings: Settings,
     y: AnyArray | None = None,
     *,
     sample_weight: Floats | None = None,
+    groups: AnyArray | None = None,
     callback: Callback | None = None,
     start: Model | Selection | None = None,
     feature_names: list[str] | None = None,
@@ -73,6 +74,8 @@ def fit(
         A label a row; None: those of the data.
     sample_weight
         A weight a row; None: those of the data, if it has any.
+    groups
+        A group a row, for a loss of groups; None: the queries of the data.
     callback
         Is called after every iteration; returning True stops the training.
     start
@@ -87,10 +90,10 @@ def fit(
         concerned about is warned of, and is in the model's report.
     """
     clock = time.perf_counter()
-    task, classes = make_task(data, settings, y, sample_weight)
+    task, classes = make_task(data, settings, y, sample_weight, groups)
     del y  # the task has its own; nobody else may need them any more
     selection = start if isinstance(start, Selection) else None
-    begin = Trained(start.weights, start.intercepts, []) if isinstance(start, Model) else None
+    begin = Trained(start.weights, start.intercepts, [], extra=start.extra) if isinstance(start, Model) else None
     if selection is None and settings.searches:
         selection = search(task, classes, settings)
     if selection is not None:
@@ -111,6 +114,7 @@ def fit(
     model = Model(
         weights=trained.weights,
         intercepts=trained.intercepts,
+        extra=trained.extra,
         classes=None if classes is None else classes.names,
         loss=task.loss.name,
         loss_settings=task.loss.settings,

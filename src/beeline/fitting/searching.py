@@ -73,7 +73,7 @@ def select_C(  # noqa: N802
     settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), **options)
     rows = _dataset(data)
     labels = None if y is None else np.asarray(y)
-    task, classes = make_task(rows, settings, labels, sample_weight)
+    task, classes = make_task(rows, settings, labels, sample_weight, settings.selecting.groups)
     return search(task, classes, settings)
 
 

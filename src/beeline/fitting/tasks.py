@@ -10,6 +10,7 @@ from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.core.magnitude import refuse_large_targets, refuse_large_values
+from beeline.data.core.targets import Targets
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.labels import Classes, class_weights, find_classes, find_sets
 from beeline.fitting.settings import Settings
@@ -21,19 +22,25 @@ __all__ = ["link_of", "make_task"]
 
 
 def make_task(
-    data: Dataset, settings: Settings, y: AnyArray | None = None, sample_weight: Floats | None = None
+    data: Dataset,
+    settings: Settings,
+    y: AnyArray | None = None,
+    sample_weight: Floats | None = None,
+    groups: AnyArray | None = None,
 ) -> tuple[Task, Classes | None]:
     """(what to learn, the classes or labels; None where there are none). Where C is searched for, it is 1.
 
     Parameters
     ----------
-    y, sample_weight
-        A label and a weight a row; None: those of the data.
+    y, sample_weight, groups
+        A label, a weight and a group a row; None: those of the data.
     """
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
     labels = _labels(data, settings.the_loss) if y is None else y
     refuse_large_values(data)
-    return _task(data, labels, _weights(data, sample_weight), settings, texts)
+    if groups is None and settings.the_loss.scope == "group":
+        groups = data.queries
+    return _task(data, Targets.of(data, labels, sample_weight, groups), settings, texts)
 
 
 def link_of(task: Task) -> Link:
@@ -54,22 +61,12 @@ def _labels(data: Dataset, loss: Loss) -> AnyArray | LabelSets:
     return labels
 
 
-def _weights(data: Dataset, given: Floats | None) -> Floats | None:
-    inside = data.weights
-    if given is None:
-        return inside
-    if inside is not None:
-        raise ParameterError("the data already have weights; give sample_weight or weights in the data, not both")
-    if len(given) and (not np.isfinite(given).all() or given.min() < 0):
-        raise DataError("sample weights must be finite and not negative")
-    return given
-
-
 def _task(
-    data: Dataset, y: AnyArray | LabelSets, weights: Floats | None, settings: Settings, texts: tuple[str, ...] | None
+    data: Dataset, targets: Targets, settings: Settings, texts: tuple[str, ...] | None
 ) -> tuple[Task, Classes | None]:
     """(what to learn, the classes or labels; None where there are none)."""
-    loss, regularizer = settings.the_loss, settings.the_regularizer
+    loss, regularizer, y, weights = settings.the_loss, settings.the_regularizer, targets.labels, targets.weights
+    assert y is not None
     total = float(data.n_rows if weights is None else weights.sum())
     if not total > 0:
         raise DataError("all sample weights are zero: there is nothing to learn from")
@@ -77,6 +74,8 @@ def _task(
     if settings.searches:
         C, strength = 1.0, 1.0
     common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
+    if loss.scope == "group":
+        common["groups"] = targets.starts
     if not loss.classifies:
         _refuse_without_classes(settings, loss)
         if loss.labels == "sets":
@@ -84,9 +83,9 @@ def _task(
             return Task(data, sets.numbers, None, loss, regularizer, **common), sets
         if texts is not None and loss.labels != "none":
             raise LabelError(f"the labels are texts such as {texts[0]!r}; a regression needs numbers")
-        targets = _numbers(y)
-        refuse_large_targets(targets)
-        return Task(data, targets, None, loss, regularizer, **common), None
+        numbers = _numbers(y)
+        refuse_large_targets(numbers)
+        return Task(data, numbers, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
     each = class_weights(classes, settings.class_weight, weights)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from beeline.exceptions import ParameterError
-from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, VectorLoss, parameters_of
+from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, Scope, VectorLoss, parameters_of
 from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
+from beeline.losses.groups import GroupLoss
 from beeline.losses.margin import (
     Exponential,
     Hinge,
@@ -50,6 +51,7 @@ __all__ = [
     "Expectile",
     "Exponential",
     "Gamma",
+    "GroupLoss",
     "Hinge",
     "Huber",
     "HuberHinge",
@@ -75,6 +77,7 @@ __all__ = [
     "RowLoss",
     "ScalarLoss",
     "ScaledMulticlassMargin",
+    "Scope",
     "SoftEpsilonInsensitive",
     "SoftHinge",
     "SoftQuantile",

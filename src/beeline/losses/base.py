@@ -14,24 +14,26 @@ Conventions
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError, ParameterError
-from beeline.kernels import absolute_sum, conjugate_sum, kink_buckets, loss_along, loss_stretch, loss_sum
+from beeline.kernels import absolute_sum, conjugate_sum, dot, kink_buckets, loss_along, loss_stretch, loss_sum
 
-__all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "VectorLoss", "parameters_of"]
+__all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "Scope", "VectorLoss", "far_out", "parameters_of"]
 
 Labels = Literal["binary", "real", "none", "classes", "sets", "vectors"]
 LossLink = Literal["none", "logistic", "softmax", "exp"]
+Scope = Literal["row", "group", "all"]
 
 _DOMAINS: dict[Labels, str] = {
     "binary": "−1 and +1",
@@ -57,6 +59,14 @@ class Loss(ABC):
     name, formula, summary
         The loss's name, its formula, and what it is for, in a line each. A loss of one's own that does not say its name
         is called as its class is: `StockLoss` is "stock_loss".
+    scope
+        What it looks at together: a `row`, the rows of a `group`, or `all` rows.
+    free_extra
+        Whether the parameters that the loss owns, if any, do not count in Ω.
+    extra
+        Those parameters, where it is evaluated; None where it owns none.
+    extra_change
+        By how much they change along a line, where it is evaluated along one.
     labels
         What the labels must be: `binary` −1 and +1, `real` numbers, `none` nothing at all, `classes` 0 … K−1, `sets` a
         matrix of −1 and +1 (row i has label k or not), `vectors` a matrix of numbers.
@@ -77,6 +87,11 @@ class Loss(ABC):
     name: ClassVar[str]
     formula: ClassVar[str] = ""
     summary: ClassVar[str] = ""
+    scope: ClassVar[Scope] = "row"
+    free_extra: ClassVar[bool] = False
+    extra: Floats | None = None
+    extra_change: Floats | None = None
+    compiled: ClassVar[str | None] = None
     labels: ClassVar[Labels]
     domain: ClassVar[str | None] = None
     link: ClassVar[LossLink] = "none"
@@ -131,20 +146,102 @@ class Loss(ABC):
                 f"row {row} has the label {y[row, *column]:g}; the labels of {self.name!r} must be {needed}"
             )
 
+    @property
+    def parameters(self) -> tuple[float, float]:
+        """Its settings in the order in which it was given them, for the compiled form."""
+        found = [value for value in vars(self).values() if isinstance(value, float)]
+        return (found[0] if found else 0.0), (found[1] if len(found) > 1 else 0.0)
+
+    # What an objective asks for. Only a loss of single rows has the derivatives and duals that some solvers need.
+
+    @abstractmethod
+    def sum(self, z: Floats, y: Floats, c: Floats) -> float:
+        """The sum of all losses, with costs."""
+
+    @abstractmethod
+    def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
+        """The derivative of that sum by every score."""
+
+    @abstractmethod
+    def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
+        """The sum where scores are z + t·dz, and its derivative by t."""
+
+    def n_scores(self, n_outputs: int) -> int:
+        """How many scores a row has, for so many classes or columns of labels."""
+        return 1
+
+    def n_extra(self, n_outputs: int) -> int:
+        """How many parameters the loss owns beside the scores, for so many classes or columns of labels.
+
+        Such a loss is convex in scores and parameters together, and sees them as `extra`. Its `value_and_grad` returns
+        a third array, the derivatives by them: for every row, or for the group.
+        """
+        return 0
+
+    def having(self, extra: Floats, change: Floats | None = None) -> Self:
+        """The loss with these parameters; along a line they change as its scores do."""
+        other = copy.copy(self)
+        other.extra, other.extra_change = extra, change
+        return other
+
+    def slopes_and_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
+        raise AttributeError(f"{type(self).__name__} owns no parameters")
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the loss is smooth and gives a curvature, as Newton's method needs."""
+        return False
+
+    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
+        """Σ ψ_i(a_i), ψ_i(a) = max_z −a·z − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
+        raise AttributeError(f"{type(self).__name__} gives no conjugate")
+
+    def dual_cost(self, a: Floats, y: Floats, c: Floats, scale: float = 1.0) -> float:
+        """`conjugate_sum` of scale · a, compiled where it can be."""
+        if self.compiled and self.has_conjugate:
+            return conjugate_sum(self.compiled, self.parameters, a, scale, y, c)
+        return self.conjugate_sum(scale * a, y, c)
+
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether the loss gives its conjugate, as a certified duality gap needs."""
+        return type(self).conjugate_sum is not Loss.conjugate_sum
+
+    def rounded(self, width: float) -> Loss:
+        """The loss with its kinks rounded off.
+
+        It lies at most width/2 from the loss, and its slopes are feasible for the dual of the loss itself.
+        """
+        raise AttributeError(f"{type(self).__name__} has no rounded form")
+
+    @property
+    def has_rounded(self) -> bool:
+        """Whether the loss has a rounded form."""
+        return type(self).rounded is not Loss.rounded
+
+    @property
+    def measured_by_labels(self) -> bool:
+        """Whether scores differ on the scale on which labels do."""
+        return self.labels in ("real", "vectors") and self.link == "none"
+
+    def natural_width(self, spread: float) -> float:
+        """A width over which to round kinks at first: the scale on which scores differ.
+
+        `spread` is the standard deviation of the labels, which matters where `measured_by_labels`.
+        """
+        return spread or 1.0 if self.measured_by_labels else 1.0
+
+    def best_constant(self, y: Floats, c: Floats) -> Floats | float | None:
+        """The score of all rows alike, or K of them, with the least Σ c_i l(z, y_i); None where no formula gives it."""
+        return None
+
 
 class RowLoss(Loss):
     """A loss that is a sum over rows, each of them by itself.
 
     A loss of one's own needs `value_and_grad` and nothing else. With `curvature` Newton's method takes it too.
     """
-
-    compiled: ClassVar[str | None] = None
-
-    @property
-    def parameters(self) -> tuple[float, float]:
-        """Its settings in the order in which it was given them, for the compiled form."""
-        found = [value for value in vars(self).values() if isinstance(value, float)]
-        return (found[0] if found else 0.0), (found[1] if len(found) > 1 else 0.0)
 
     @abstractmethod
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -189,61 +286,34 @@ class RowLoss(Loss):
         values, slopes = self._evaluated(z, y)
         return float(np.sum(c * values)), _times(c, slopes), _times(c, self.curvature(z, y))
 
-    def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
-        """Σ ψ_i(a_i), ψ_i(a) = max_z −a·z − c_i·l(z, y_i): what dual variables cost; ∞ where a is not feasible."""
-        raise AttributeError(f"{type(self).__name__} gives no conjugate")
-
-    def dual_cost(self, a: Floats, y: Floats, c: Floats, scale: float = 1.0) -> float:
-        """`conjugate_sum` of scale · a, compiled where it can be."""
-        if self.compiled and self.has_conjugate:
-            return conjugate_sum(self.compiled, self.parameters, a, scale, y, c)
-        return self.conjugate_sum(scale * a, y, c)
-
-    @property
-    def has_conjugate(self) -> bool:
-        """Whether the loss gives its conjugate, as a certified duality gap needs."""
-        return type(self).conjugate_sum is not RowLoss.conjugate_sum
-
-    def rounded(self, width: float) -> RowLoss:
-        """The loss with its kinks rounded off.
-
-        It lies at most width/2 from the loss, and its slopes are feasible for the dual of the loss itself.
-        """
-        raise AttributeError(f"{type(self).__name__} has no rounded form")
-
-    @property
-    def has_rounded(self) -> bool:
-        """Whether the loss has a rounded form."""
-        return type(self).rounded is not RowLoss.rounded
-
-    @property
-    def measured_by_labels(self) -> bool:
-        """Whether scores differ on the scale on which labels do."""
-        return self.labels in ("real", "vectors") and self.link == "none"
-
-    def natural_width(self, spread: float) -> float:
-        """A width over which to round kinks at first: the scale on which scores differ.
-
-        `spread` is the standard deviation of the labels, which matters where `measured_by_labels`.
-        """
-        return spread or 1.0 if self.measured_by_labels else 1.0
-
-    def best_constant(self, y: Floats, c: Floats) -> Floats | float | None:
-        """The score of all rows alike, or K of them, with the least Σ c_i l(z, y_i); None where no formula gives it."""
-        return None
-
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
         if self.compiled:
             return loss_along(self.compiled, self.parameters, z, dz, t, y, c)
-        with _far_out():  # a step that goes too far is not taken
+        with far_out():  # a step that goes too far is not taken
+            if self.extra is not None and self.extra_change is not None:
+                return self._along_with_extra(z + t * dz, dz, t, y, c)
             values, slopes = self.value_and_grad(z + t * dz, y)
             return float(np.sum(c * values)), float(np.sum(_times(c, slopes) * dz))
 
+    def _along_with_extra(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
+        """`along` where the loss's own parameters move too; z has moved already."""
+        assert self.extra is not None
+        assert self.extra_change is not None
+        values, slopes, by_extra = self.having(self.extra + t * self.extra_change).value_and_grad(z, y)  # type: ignore[misc]
+        slope = float(np.sum(_times(c, slopes) * dz)) + dot(_sum_rows(c, by_extra), self.extra_change)
+        return float(np.sum(c * values)), slope
+
+    def slopes_and_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
+        with far_out():
+            _, slopes, by_extra = self.value_and_grad(z, y)  # type: ignore[misc]
+            return _times(c, slopes), _sum_rows(c, by_extra)
+
     def _evaluated(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """`value_and_grad`, which may be infinite but has to be a number."""
-        with _far_out():
-            values, slopes = self.value_and_grad(z, y)
+        with far_out():
+            values, slopes = self.value_and_grad(z, y)[:2]
             suspicious = math.isnan(float(np.sum(values))) or math.isnan(float(np.sum(slopes)))
         if suspicious:
             wrong = np.isnan(values) | np.isnan(slopes).reshape(len(values), -1).any(axis=1)
@@ -358,6 +428,10 @@ class VectorLoss(RowLoss):
     labels: ClassVar[Labels] = "classes"
     shift_free: ClassVar[bool] = False
 
+    def n_scores(self, n_outputs: int) -> int:
+        """One for each class, or for each column of labels."""
+        return n_outputs
+
     @property
     def each(self) -> ScalarLoss | None:
         """The loss of one output where those have nothing to do with each other; None where they have."""
@@ -393,9 +467,15 @@ class VectorLoss(RowLoss):
         return type(self).curved is VectorLoss.curved
 
 
-def _far_out() -> np.errstate:
+def far_out() -> np.errstate:
     """Numbers too large for doubles become infinite without a warning."""
     return np.errstate(over="ignore", invalid="ignore")
+
+
+def _sum_rows(c: Floats, rows: Floats) -> Floats:
+    """Σ c_i · row i."""
+    total: Floats = np.einsum("i,ij->j", c, rows)
+    return total
 
 
 def _times(c: Floats, rows: Floats) -> Floats:

@@ -16,7 +16,7 @@ from beeline._types import Floats, Ints
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Labels, Loss, RowLoss, ScalarLoss, VectorLoss
 
-__all__ = ["check_loss", "fault_after_training", "has_kinks", "settle_smoothness"]
+__all__ = ["check_loss", "fault_after_training", "has_kinks", "jumps", "settle_smoothness"]
 
 _ROWS, _FEWER = 100, 25  # that are looked at; for kinks, which takes longer
 _ROWS_AFTER = 900  # that are looked at after training
@@ -94,10 +94,11 @@ def has_kinks(loss: RowLoss, y: Floats, n_outputs: int = 1) -> bool:
     vanishes for a loss that is smooth, however steep its slope, and does not where there is a jump.
     """
     with np.errstate(all="ignore"):  # far out, numbers may be too large for doubles
-        return any(_jumps(lines.slopes_at, lines.t[:-1], lines.t[1:]) for lines in _lines(loss, y[:_FEWER], n_outputs))
+        return any(jumps(lines.slopes_at, lines.t[:-1], lines.t[1:]) for lines in _lines(loss, y[:_FEWER], n_outputs))
 
 
-def _jumps(slopes_at: Callable[[Floats], Floats], low: Floats, high: Floats) -> bool:
+def jumps(slopes_at: Callable[[Floats], Floats], low: Floats, high: Floats) -> bool:
+    """Whether a slope jumps between any low and its high."""
     s_low, s_high = slopes_at(low), slopes_at(high)
     change = s_high - s_low
     enough = (change > _STEP * (1 + np.abs(s_low) + np.abs(s_high))) & np.isfinite(change)  # not rounding only

@@ -35,6 +35,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     tensors = _weights_to_tensors(model.weights) | {"intercepts": np.ascontiguousarray(model.intercepts)}
     if model.platt is not None:
         tensors["platt"] = np.ascontiguousarray(model.platt)
+    if model.extra is not None:
+        tensors["extra"] = np.ascontiguousarray(model.extra)
     if model.recipe is not None:
         tensors["recipe.json"] = _to_bytes(model.recipe.to_json())
     if model.feature_names is not None:
@@ -123,6 +125,7 @@ def _build(record: dict[str, Any], tensors: Tensors) -> Model:
         link=record["link"],
         multilabel=record["kind"] == "multilabel",
         platt=_floats(tensors["platt"]) if "platt" in tensors else None,
+        extra=_floats(tensors["extra"]) if "extra" in tensors else None,
         feature_names=names,
         recipe=None if recipe is None else Recipe.from_json(recipe),
         settings=record["settings"],

@@ -66,6 +66,8 @@ class Model:
         Whether a row has any number of the `classes` as its labels: those with a positive score.
     platt
         A and B an output, of shape (n_outputs, 2), when the link is `platt`: p = 1/(1 + exp(Az + B)).
+    extra
+        The parameters that the loss owns; None where it owns none. Scores do not depend on them.
     feature_names
         One name a feature, or None when features have only numbers.
     recipe
@@ -86,6 +88,7 @@ class Model:
     link: Link = "none"
     multilabel: bool = False
     platt: Floats | None = None
+    extra: Floats | None = None
     feature_names: list[str] | None = None
     recipe: Recipe | None = None
     settings: dict[str, Any] = field(default_factory=dict)
@@ -98,6 +101,8 @@ class Model:
         self._check_classes()
         if not (_are_finite(self.weights) and _are_finite(self.intercepts)):
             raise ModelError("a model must have finite weights and intercepts")
+        if self.extra is not None and not (self.extra.ndim == 1 and _are_finite(self.extra)):
+            raise ModelError("what a loss owns must be finite numbers, in one row")
         if self.link not in _LINKS[self.kind]:
             raise ModelError(f"a model of this kind cannot have the link {self.link!r}")
         if (self.link == "platt") != (self.platt is not None and self.platt.shape == (self.n_outputs, 2)):

@@ -40,13 +40,22 @@ if TYPE_CHECKING:
     from beeline.objective.objective import Objective
     from beeline.objective.points import Point
 
-__all__ = ["Allowance", "cancelling_parts", "conjugate_bound", "rounding_of", "rounding_unit", "tangent_bound"]
+__all__ = [
+    "Allowance",
+    "cancelling_parts",
+    "conjugate_bound",
+    "left_over",
+    "rounding_of",
+    "rounding_unit",
+    "tangent_bound",
+]
 
 _UNIT = float(np.finfo(np.float64).eps)
 _FEWEST = 4  # units in the last place that a short sum may be off by
 _GROWTH = 0.25  # of that with √n
 _FARTHER = 10.0  # times the reach of scores, that intercepts of an optimum may lie apart
 _OWN_ROUNDING = 1e-12  # relative, that a regularizer of one's own may be off by
+_LEVEL = 1e-12  # of the sizes of all slopes, that those along free coordinates may leave
 _SINGULAR = 1e-10  # a part of the largest singular value, below which there is none
 
 
@@ -86,10 +95,13 @@ class Allowance:
             own = slopes is vars(point).get("slopes")
             size = point.slope_size if own else float(o.rows.sum(columns.size, slopes).value[0])
         given_up, mass = 0.0, 0.0
-        if o.intercept == "free":
+        if o.n_free:
             given_up, mass = _given_up(o, slopes, totals, size, unit)
         turnover = _turnover(point, size)
         drift, rounding = (unit * size + mass) * o.longest_row, unit * (turnover + 2 * point.value)
+        if o.looks_at_all:
+            drift += unit * (size + float(np.abs(point.extra_slopes).sum()))
+            rounding += left_over(point, totals)
         if (bent := point.omega_remainder) is not None:
             drift += _OWN_ROUNDING * math.sqrt(dot(bent[1], bent[1]))
             rounding += _OWN_ROUNDING * point.value
@@ -102,6 +114,13 @@ def _turnover(point: Point, size: float) -> float:
     if o.intercept == "free" and o.n_outputs > 1:
         turnover += _FARTHER * size * max(1.0, point.score_reach)
     return turnover
+
+
+def left_over(point: Point, totals: Floats) -> float:
+    """What slopes along free coordinates that rounding leaves count for, at ten times their distance from zero."""
+    o, reach = point.objective, max(1.0, point.score_reach)
+    farthest = float(np.abs(o.parameters.extra(point.theta)).max(initial=reach))
+    return _FARTHER * float(np.abs(totals).sum()) * farthest
 
 
 def rounding_unit(objective: Objective) -> float:
@@ -130,12 +149,28 @@ def _given_up(o: Objective, slopes: RowVector, totals: Floats, size: float, unit
     """(the largest 1 − t_i, Σ (1 − t_i)|u_i|) for slopes that sum to zero along every free intercept."""
     if not size:
         return 0.0, 0.0
+    if o.looks_at_all:
+        return _given_up_together(o, slopes, totals, size)
     if o.n_outputs == 1:
         missing = abs(float(totals[0])) + unit * size
         return min(1.0, missing / (0.5 * (size + abs(float(totals[0]))))), missing
     if dot(totals, totals) <= square(2 * unit * size):  # nothing but rounding
         return 0.0, 0.0
     given_up = float(cancelling_parts(_group_sums(o, slopes), totals, unit * size).max())
+    return given_up, given_up * size
+
+
+def _given_up_together(o: Objective, slopes: RowVector, totals: Floats, size: float) -> tuple[float, float]:
+    """The same where only whole groups lie above their tangents: what is given up of one is so of all its rows.
+
+    Slopes that are next to nothing are not cancelled, but counted as `left_over`.
+    """
+    if float(np.abs(totals).max(initial=0.0)) <= _LEVEL * size:
+        return 0.0, 0.0
+    if o.n_free > 1 or o.loss.scope != "group":
+        return 1.0, size
+    up, down = o.rows.sum(values.group_slope_sums, slopes).value
+    given_up = min(1.0, abs(float(totals[0])) / max(up if totals[0] > 0 else -down, abs(float(totals[0]))))
     return given_up, given_up * size
 
 

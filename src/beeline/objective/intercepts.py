@@ -18,7 +18,7 @@ from beeline.losses import VectorLoss
 if TYPE_CHECKING:
     from beeline.objective.points import Line, Point
 
-__all__ = ["best_intercept", "best_intercepts"]
+__all__ = ["best_free", "best_intercept", "best_intercepts"]
 
 _UNIT = float(np.finfo(np.float64).eps)
 _NOTHING = 1e-15  # what rounding may do to J, relatively
@@ -28,6 +28,7 @@ _LEVEL_OF_SEVERAL = 1e-16
 _GROWTH = 8.0  # of a step while the minimum has not been passed
 _NEWTON_STEPS, _LITTLE = 6, 0.25  # of which each leaves this part of the slope
 _MOST_STEPS = 100
+_MOST_HALVINGS, _SUFFICIENT = 60, 1e-4
 _FARTHEST = 1e30  # widths, where no minimum is looked for any more
 
 
@@ -153,6 +154,57 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         reach = max(reach, 4 * length)
         point, before = moved, size
     return point
+
+
+def best_free(point: Point) -> Point:
+    """The same weights with the best values of all coordinates that do not count in Ω, for a smooth loss.
+
+    For losses that give no curvature: the method of Broyden, Fletcher, Goldfarb and Shanno over those few coordinates,
+    from scores alone, until the slopes along them are zero as far as double precision goes.
+    """
+    o = point.objective
+    free, inverse = point.theta[o.n_regularized :].copy(), None
+    for _ in range(_MOST_STEPS):
+        slope = point.free_slopes
+        size = float(np.abs(slope).max())
+        if size <= _LEVEL * point.slope_size or not math.isfinite(size):
+            break
+        step = -slope * (o.natural_width / size) if inverse is None else -inverse @ slope
+        moved = _lower(point, free, step, slope)
+        if moved is None:
+            if inverse is None:
+                break
+            inverse = None
+            continue
+        change, bend = moved.theta[o.n_regularized :] - free, moved.free_slopes - slope
+        inverse = _secant(inverse, change, bend)
+        free, point = moved.theta[o.n_regularized :].copy(), moved
+    return point
+
+
+def _lower(point: Point, free: Floats, step: Floats, slope: Floats) -> Point | None:
+    """A point along the step where J is lower, or its slopes are where J shows no difference any more; or None."""
+    fall = dot(slope, step)
+    for _ in range(_MOST_HALVINGS):
+        moved = point.with_free(free + step)
+        if fall >= -_NOTHING * point.loss:
+            return moved if float(np.abs(moved.free_slopes).max()) < float(np.abs(slope).max()) else None
+        if moved.loss <= point.loss + _SUFFICIENT * fall:
+            return moved
+        step, fall = 0.5 * step, 0.5 * fall
+    return None
+
+
+def _secant(inverse: Floats | None, change: Floats, bend: Floats) -> Floats | None:
+    """The inverse Hessian that explains by how much the slopes have changed with the last step."""
+    product = dot(change, bend)
+    if not product > 0:
+        return inverse
+    if inverse is None:
+        inverse = np.eye(len(change)) * (product / dot(bend, bend))
+    left = np.eye(len(change)) - np.outer(change, bend) / product
+    updated: Floats = left @ inverse @ left.T + np.outer(change, change) / product
+    return updated
 
 
 def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:

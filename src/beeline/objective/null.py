@@ -46,13 +46,13 @@ class NullModel:
 def null_model(objective: Objective) -> NullModel:
     """The null model of an objective; a few looks at labels and costs, and none at the rows."""
     o = objective
-    if o.intercept == "free" and (found := _by_formula(o)) is not None:
+    if o.intercept == "free" and not o.looks_at_all and (found := _by_formula(o)) is not None:
         return found
-    start = _by_label(o) if o.loss.classifies else o.at()
-    point = _with_best_intercepts(start) if o.intercept == "free" else start
+    start = _by_label(o) if o.loss.classifies and not o.looks_at_all else o.at()
+    point = _with_best_intercepts(start) if o.n_free else start
     theta = np.zeros(o.size)
-    if o.has_intercept:
-        theta[-o.n_outputs :] = point.theta[-o.n_outputs :]
+    if o.n_free:
+        theta[o.n_regularized :] = point.theta[len(point.theta) - o.n_free :]
     value = point.loss  # nothing else counts: a regularized intercept is zero
     if o.loss.classifies:
         return NullModel(theta, value, start.loss)
@@ -109,7 +109,7 @@ def _by_label(o: Objective) -> Point:
 def _with_best_intercepts(point: Point) -> Point:
     """The best intercepts for zero weights, also where a loss of several scores has kinks: these are rounded off."""
     o = point.objective
-    if o.n_outputs == 1 or o.loss.has_curvature:
+    if o.n_outputs == 1 or o.loss.has_curvature or o.looks_at_all:
         return point.with_best_intercept(_ACCURACY)
     if not o.loss.has_rounded:
         return point

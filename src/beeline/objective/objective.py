@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,14 @@ from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Promise, Rows, RowVector, Threads
 from beeline.engines.verbs import columns, products
 from beeline.exceptions import ParameterError
-from beeline.losses import RowLoss, VectorLoss
+from beeline.losses import Loss, VectorLoss
 from beeline.objective.null import NullModel, null_model
+from beeline.objective.parameters import Intercept, Parameters
 from beeline.objective.penalty import OwnOmega, Penalty
 from beeline.objective.points import Point
 from beeline.regularizers import Regularizer
 
 __all__ = ["Intercept", "Objective"]
-
-Intercept = Literal["free", "regularized", "none"]
-_INTERCEPTS = get_args(Intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,7 @@ class Objective:
     rows: Rows
     labels: RowVector
     costs: RowVector
-    loss: RowLoss
+    loss: Loss
     regularizer: Regularizer
     strength: float = 1.0
     intercept: Intercept = "free"
@@ -71,34 +69,59 @@ class Objective:
         return cls(rows, rows.scatter(labels), rows.scatter(costs), *what, **more)
 
     def __post_init__(self) -> None:
-        if self.intercept not in _INTERCEPTS:
-            raise ParameterError(f"intercept must be one of {', '.join(_INTERCEPTS)}, not {self.intercept!r}")
         if not self.strength > 0:
             raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
-        if (self.n_outputs > 1) != isinstance(self.loss, VectorLoss) or self.n_outputs < 1:
+        several = self.n_outputs > 1 if isinstance(self.loss, VectorLoss) else self.n_outputs >= 1
+        if not several or self.loss.n_scores(self.n_outputs) != self.n_outputs:
             raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row")
         if isinstance(self.loss, VectorLoss):
             self.loss.check_outputs(self.n_outputs)
 
     @cached_property
+    def parameters(self) -> Parameters:
+        """The layout of θ."""
+        n_extra, free = self.loss.n_extra(self.n_outputs), self.loss.free_extra
+        return Parameters(self.rows.n_features, self.n_outputs, self.intercept, n_extra, free)
+
+    @cached_property
     def has_intercept(self) -> bool:
         """Whether θ ends with intercepts."""
-        return self.intercept != "none"
+        return self.parameters.has_intercept
 
     @cached_property
     def size(self) -> int:
         """The length of θ."""
-        return (self.rows.n_features + self.has_intercept) * self.n_outputs
+        return self.parameters.size
 
     @cached_property
     def n_weights(self) -> int:
-        """How many coordinates of θ are weights; the intercepts come behind them."""
-        return self.rows.n_features * self.n_outputs
+        """How many coordinates of θ are weights; they come first."""
+        return self.parameters.n_weights
 
     @cached_property
     def n_regularized(self) -> int:
-        """How many coordinates of θ count in Ω: all, or all but the intercepts."""
-        return self.size - (self.intercept == "free") * self.n_outputs
+        """How many coordinates of θ, from the first on, count in Ω."""
+        return self.parameters.n_regularized
+
+    @property
+    def n_free(self) -> int:
+        """How many do not."""
+        return self.size - self.n_regularized
+
+    @cached_property
+    def looks_at_all(self) -> bool:
+        """Whether the loss is no sum over single rows: rows are tied by groups, or by parameters that the loss owns."""
+        return self.loss.scope != "row" or self.parameters.n_extra > 0
+
+    def loss_at(self, theta: Floats) -> Loss:
+        """The loss, with the parameters that it owns where it has any."""
+        p = self.parameters
+        return self.loss.having(p.extra(theta)) if p.n_extra else self.loss
+
+    def loss_along(self, theta: Floats, direction: Floats) -> Loss:
+        """The loss along a line of θ."""
+        p = self.parameters
+        return self.loss.having(p.extra(theta), p.extra(direction)) if p.n_extra else self.loss
 
     @cached_property
     def total_cost(self) -> float:
@@ -158,11 +181,8 @@ class Objective:
         return self.rows.map(columns.single_if_alike, self.costs)
 
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
-        """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""
-        one_or_all = (self.n_outputs,) if self.n_outputs > 1 else ()
-        n = self.n_weights
-        b = theta[n:] if self.has_intercept else np.zeros(self.n_outputs)
-        return theta[:n].reshape(self.rows.n_features, *one_or_all), b.reshape(one_or_all)
+        """(w, b) as views, as in `Parameters`."""
+        return self.parameters.split(theta)
 
     def scores(self, theta: Floats) -> RowVector:
         """z = Xw + b; one pass."""
@@ -182,7 +202,7 @@ class Objective:
         shared = "total_cost", "label_totals", "natural_width", "longest_row", "rates"
         return self._sharing(replace(self, strength=strength), *shared, always=("null",))
 
-    def with_loss(self, loss: RowLoss) -> Objective:
+    def with_loss(self, loss: Loss) -> Objective:
         """The same objective with another loss; the rows, labels and costs are shared."""
         return self._sharing(replace(self, loss=loss), "total_cost", "label_totals", "longest_row", "rates")
 
@@ -203,17 +223,17 @@ class Objective:
         """What `weighted` is made of."""
         return self.rows.sum(products.gradient, slopes, intercept=self.has_intercept)
 
-    def from_sums(self, sums: Promise) -> Floats:
-        """A vector like θ from sums by feature, and by intercept behind or below them."""
-        return self.flat(*sums.value) if self.n_outputs > 1 else self.join(*sums.value)
+    def from_sums(self, sums: Promise, by_extra: Floats | None = None) -> Floats:
+        """A vector like θ from sums by feature, by intercept behind or below them, and by what the loss owns."""
+        if self.n_outputs == 1:
+            w, *b = sums.value
+            return self.join(w, b[0] if b else 0.0, by_extra)
+        (matrix,) = sums.value
+        return self.flat(matrix) if by_extra is None else self.join(matrix[:-1], matrix[-1], by_extra)
 
-    def join(self, w: Floats, b: Floats | float = 0.0) -> Floats:
-        """θ from (w, b)."""
-        if not self.has_intercept:
-            return w.ravel()
-        theta = np.empty(self.size)
-        theta[: -self.n_outputs], theta[-self.n_outputs :] = w.ravel(), b
-        return theta
+    def join(self, w: Floats, b: Floats | float = 0.0, extra: Floats | None = None) -> Floats:
+        """θ from its parts."""
+        return self.parameters.join(w, b, extra)
 
     def flat(self, matrix: Floats) -> Floats:
         """θ as a view of a matrix of K columns with the intercepts in the last row."""

@@ -16,7 +16,7 @@ from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.losses import ScalarLoss, VectorLoss
 from beeline.objective.certificates import rounding_unit, tangent_bound
-from beeline.objective.intercepts import best_intercept, best_intercepts
+from beeline.objective.intercepts import best_free, best_intercept, best_intercepts
 from beeline.objective.penalty import OwnOmega
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ _OF_LOSSES = (
     "_total_sum",
     "_curvature_sum",
     "_gradient_sums",
+    "_with_extra",
     "loss_gradient",
 )
+_NONE = np.zeros(0)
 _LEVEL = 1e-13  # the least part of slopes that is more than rounding
 
 
@@ -95,7 +97,7 @@ class Point:
     @cached_property
     def _loss_sum(self) -> Promise:
         o = self.objective
-        return o.rows.sum(values.loss_sum, self.z, o.labels, o.costs, loss=o.loss)
+        return o.rows.sum(values.loss_sum, self.z, o.labels, o.costs, loss=o.loss_at(self.theta))
 
     @cached_property
     def _size_sum(self) -> Promise:
@@ -125,7 +127,26 @@ class Point:
         o = self.objective
         if o.loss.has_curvature:
             return self._derivatives[0]
+        if o.parameters.n_extra:
+            return self._with_extra[0]
         return o.rows.map(values.slopes, self.z, o.labels, o.costs, loss=o.loss)
+
+    @cached_property
+    def _with_extra(self) -> tuple[RowVector, Promise]:
+        """The slopes, and the derivatives by the parameters that the loss owns."""
+        o = self.objective
+        beside = (self.z, o.labels, o.costs)
+        (slopes,), sums = o.rows.call(values.slopes_and_extra, beside, {"loss": o.loss_at(self.theta)}, 1, "sum")
+        return slopes, sums
+
+    @property
+    def extra_slopes(self) -> Floats:
+        """The derivatives of the loss by the parameters that it owns."""
+        if not self.objective.parameters.n_extra:
+            return _NONE
+        _ = self.slopes
+        by_extra: Floats = self._with_extra[1].value[0]
+        return by_extra
 
     @property
     def slope_size(self) -> float:
@@ -151,7 +172,9 @@ class Point:
         if o.n_outputs == 1:
             w = self.theta[:d]
             length = math.sqrt(dot(w, w))
-            return (o.longest_row * length if length else 0.0) + (abs(float(self.theta[d])) if o.has_intercept else 0.0)
+            return (o.longest_row * length if length else 0.0) + (
+                abs(float(self.theta[-1])) if o.has_intercept else 0.0
+            )
         w, b = o.split(self.theta)
         with np.errstate(over="ignore"):  # weights of no use, to which no bound belongs
             largest = math.sqrt(float(np.square(w).sum(axis=0).max()))
@@ -166,7 +189,17 @@ class Point:
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
         self._ask()
-        return self.objective.from_sums(self._gradient_sums)
+        o = self.objective
+        if not o.parameters.n_extra:
+            return o.from_sums(self._gradient_sums)
+        return o.from_sums(self._gradient_sums, self.extra_slopes)
+
+    @property
+    def free_slopes(self) -> Floats:
+        """The derivatives of J by the coordinates that do not count in Ω; no pass over the data."""
+        o = self.objective
+        extra = self.extra_slopes if o.loss.free_extra else _NONE
+        return np.append(extra, np.ravel(self.slope_total)) if o.intercept == "free" else extra
 
     @property
     def pull(self) -> float:
@@ -264,6 +297,17 @@ class Point:
         theta[-self.objective.n_outputs :] += b
         return self._moved_to(theta, self.objective.rows.map(columns.shifted, self.z, b=b))
 
+    def with_free(self, free: Floats) -> Point:
+        """The same weights with other values of the coordinates that do not count in Ω; no pass over the data."""
+        o, theta = self.objective, self.theta.copy()
+        before = theta[o.n_regularized :].copy()
+        theta[o.n_regularized :] = free
+        if o.intercept != "free":
+            return self._moved_to(theta, self.z)
+        shift = (free - before)[-o.n_outputs :]
+        b = shift if o.n_outputs > 1 else float(shift[0])
+        return self._moved_to(theta, o.rows.map(columns.shifted, self.z, b=b))
+
     def _moved_to(self, theta: Floats, z: RowVector) -> Point:
         """The point of another θ, whose scores were moved with it; lost ones are to be made from θ."""
         o = self.objective
@@ -277,8 +321,10 @@ class Point:
         As far as double precision goes for a smooth loss; for another one, a value of J within `accuracy`, relatively,
         of the best.
         """
-        if self.objective.intercept != "free":
+        if not self.objective.n_free:
             return self
+        if self.objective.looks_at_all:
+            return best_free(self) if self.objective.loss.smooth else self
         if self.objective.n_outputs > 1 and self.objective.loss.has_curvature:
             return best_intercepts(self)
         if self.objective.n_outputs > 1:
@@ -295,8 +341,10 @@ class Point:
         them cost is not so easily said; but while the gradient lowers the bound by far more, they need not be exact.
         """
         o = self.objective
-        if o.intercept != "free":
+        if not o.n_free:
             return self
+        if o.looks_at_all:
+            return best_free(self)
         if o.n_outputs > 1:
             return best_intercepts(self, _ROUGHLY if self.fall > _FAR * allowed else 0.0)
         if not o.loss.smooth:
@@ -310,7 +358,7 @@ class Point:
 
         A point that a step leaves behind would otherwise hold as much as the next one needs.
         """
-        for name in ("_derivatives", "slopes"):
+        for name in ("_derivatives", "_with_extra", "slopes"):
             self.__dict__.pop(name, None)
 
     def towards(self, other: Point, accuracy: float) -> Point:
@@ -345,7 +393,8 @@ class Line:
     def at(self, t: float) -> tuple[float, float]:
         """J and its derivative by t; no pass over the data."""
         o, point = self.point.objective, self.point
-        loss, slope = o.rows.sum(values.along, point.z, self.dz, o.labels, o.costs, loss=o.loss, t=t).value
+        moving = o.loss_along(point.theta, self.direction)
+        loss, slope = o.rows.sum(values.along, point.z, self.dz, o.labels, o.costs, loss=moving, t=t).value
         penalty, incline = self._penalty(t)
         return o.strength * penalty + float(loss), o.strength * incline + float(slope)
 

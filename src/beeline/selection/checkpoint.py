@@ -20,7 +20,7 @@ from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_
 from beeline.exceptions import ParameterError, SourceError
 from beeline.selection.folds import Fold
 from beeline.selection.result import PathPoint, finite
-from beeline.solvers.training import Task
+from beeline.solvers.training import Task, Trained
 
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
@@ -41,7 +41,7 @@ class Checkpoint:
     thetas
         A θ for each problem, at the last C.
     best
-        Weights and intercepts at the best C: the mean of the folds'.
+        Weights, intercepts and what the loss owns at the best C: the mean of the folds'.
     stop_tol
         (24)'s ε, of all problems the smallest.
     """
@@ -49,7 +49,7 @@ class Checkpoint:
     curve: list[PathPoint]
     nulls: list[PathPoint]
     thetas: list[Floats]
-    best: tuple[Floats, Floats]
+    best: Trained
     stop_tol: float
 
 
@@ -86,7 +86,9 @@ def save_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, mark: 
     record = {"fingerprint": mark, "stop_tol": checkpoint.stop_tol, "curve": curve, "nulls": nulls}
     description = json.dumps(record, ensure_ascii=False, allow_nan=False)
     tensors: Tensors = {f"theta.{k:06d}": theta for k, theta in enumerate(checkpoint.thetas)}
-    tensors |= {"best.weights": checkpoint.best[0], "best.intercepts": checkpoint.best[1]}
+    tensors |= {"best.weights": checkpoint.best.weights, "best.intercepts": checkpoint.best.intercepts}
+    if checkpoint.best.extra is not None:
+        tensors["best.extra"] = checkpoint.best.extra
     metadata = {"format": FORMAT, "version": str(VERSION), "description": description}
     write_tensors(path, metadata | {"checksum": checksum(description, tensors)}, tensors)
 
@@ -111,7 +113,7 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
     record = json.loads(description)
     _check_mark(path, record["fingerprint"], mark)
     thetas = [tensors[name] for name in sorted(tensors) if name.startswith("theta.")]
-    best = tensors["best.weights"], tensors["best.intercepts"]
+    best = Trained(tensors["best.weights"], tensors["best.intercepts"], [], extra=tensors.get("best.extra"))
     curve, nulls = ([_from_json(point) for point in record[name]] for name in ("curve", "nulls"))
     return Checkpoint(curve, nulls, thetas, best, record["stop_tol"])
 

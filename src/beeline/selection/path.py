@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from beeline._lazy import cached_property
-from beeline._types import AnyArray, Floats
+from beeline._types import AnyArray
 from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
 from beeline.losses import get_loss
@@ -101,18 +101,19 @@ class _Search:
     ) -> None:
         self.task, self.selecting, self.names, self.link, self.stopping = task, selecting, names, link, stopping
         self.metric: Metric = get_metric(selecting.metric, task.n_classes, link, task.loss)
-        groups = task.data.queries if selecting.groups is None else np.asarray(selecting.groups)
+        groups = _groups_of(task) if selecting.groups is None else np.asarray(selecting.groups)
         if groups is not None and groups.shape != (task.data.n_rows,):
             raise ParameterError(f"groups must be one a row, {task.data.n_rows} in all, not of shape {groups.shape}")
         self.folds = _folds(task, selecting.folds, groups, stopping.seed)
         column = task.sample_weight
+        tied = _groups_of(task) if task.groups is not None else None
         self.held_out = [
-            (task.labels[f.test_rows], None if column is None else column[f.test_rows]) for f in self.folds
+            (task.labels[f.test_rows], _picked(column, f.test_rows), _picked(tied, f.test_rows)) for f in self.folds
         ]
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
         self.nulls: list[PathPoint] = []
-        self.best: tuple[Floats, Floats] | None = None
+        self.best: Trained | None = None
         self.stop_tol = selecting.the_tol
         self.failure: Exception | None = None
         self.itinerary: Itinerary | None = None
@@ -243,9 +244,10 @@ class _Search:
         return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *told)
 
     def _held_out(self, runner: Runner, k: int) -> HeldOut:
-        labels, weights = self.held_out[k]
+        labels, weights, groups = self.held_out[k]
         loss = self.task.joint_loss or self.task.loss_of_each
-        return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss)
+        loss = loss if not len(runner.extra(k)) else loss.having(runner.extra(k))
+        return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss, groups)
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
         """Add to the curve, in memory and on disk; the weights of the best point are kept.
@@ -269,7 +271,7 @@ class _Search:
             end,
             self.stop_tol,
             self.selecting.rule,
-            Trained(*self.best, []),
+            self.best,
         )
         if math.isnan(found.best_score):
             k = int(np.isnan(found.best.fold_scores).argmax())
@@ -283,6 +285,17 @@ class _Search:
         more_to_tell = self.itinerary is not None and self.itinerary.is_held_back(highest)
         concerns = concerns_about_search(found, self.selecting, null, self.task.loss, self.failure, more_to_tell)
         return replace(found, concerns=tuple(concerns))
+
+
+def _picked(column: AnyArray | None, rows: AnyArray) -> AnyArray | None:
+    return None if column is None else column[rows]
+
+
+def _groups_of(task: Task) -> AnyArray | None:
+    """The number of each row's group: those of the loss, or the queries of the data."""
+    if task.groups is None:
+        return task.data.queries
+    return np.repeat(np.arange(len(task.groups) - 1), np.diff(task.groups))
 
 
 def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:

@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, Start, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
 from beeline.solvers.side_by_side import solve_side_by_side
-from beeline.solvers.training import Task, counts_by_difference, outputs_of
+from beeline.solvers.training import Task, Trained, counts_by_difference, extra_of, outputs_of
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
@@ -155,14 +156,23 @@ class Runner(ABC):
         z = np.column_stack([promise.value[0] for promise in found])
         return z[:, 1:] - z[:, :1] if counts_by_difference(self.flat[0]) else z
 
-    def mean_outputs(self) -> tuple[Floats, Floats]:
-        """The mean over the folds of their weights and intercepts: where training on all rows may begin."""
+    def extra(self, k: int) -> Floats:
+        """The parameters that the loss owns, in fold k."""
+        point = self.points[self.of_fold(k)][0]
+        return point.objective.parameters.extra(point.theta)
+
+    def mean_outputs(self) -> Trained:
+        """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""
         outputs = [
             outputs_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
             for k, fold in enumerate(self.problems)
         ]
         weights, intercepts = zip(*outputs, strict=True)
-        return sum(weights[1:], weights[0]) / len(weights), sum(intercepts[1:], intercepts[0]) / len(weights)
+        extras = [
+            extra_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
+            for k, fold in enumerate(self.problems)
+        ]
+        return Trained(_mean(weights), _mean(intercepts), [], extra=None if extras[0] is None else _mean(extras))
 
 
 class _InLockstep(Runner):
@@ -322,6 +332,11 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
         )
     kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _SideBySide
     return kind(task, folds, stopping, rescaling)
+
+
+def _mean(arrays: Sequence[Any]) -> Floats:
+    mean: Floats = sum(arrays[1:], arrays[0]) / len(arrays)
+    return mean
 
 
 def _n_outputs(task: Task) -> int:

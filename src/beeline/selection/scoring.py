@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from beeline import metrics
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
-from beeline.losses import Loss, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses.groups import Evaluated
 
 __all__ = ["METRICS", "HeldOut", "Metric", "get_metric"]
 
@@ -37,7 +39,9 @@ class HeldOut:
     link
         How scores become probabilities, or the values of a regression.
     loss
-        The loss of all scores of a row together, or of each by itself.
+        The loss of all scores of a row together, or of each by itself; or of the rows of a group, or of all rows.
+    groups
+        The number of each row's group, the rows of a group lying together; None where rows are by themselves.
     """
 
     labels: AnyArray
@@ -45,7 +49,8 @@ class HeldOut:
     weights: Floats | None
     names: AnyArray | None
     link: Link
-    loss: RowLoss | None = None
+    loss: Loss | None = None
+    groups: Ints | None = None
 
     @property
     def predicted(self) -> AnyArray:
@@ -63,12 +68,31 @@ class HeldOut:
         return self.names is None and self.loss is not None and self.loss.labels in ("binary", "sets")
 
     @property
+    def mean_loss(self) -> float:
+        """The mean loss of the rows, or of their groups, by their weights."""
+        if isinstance(self.loss, GroupLoss):
+            told = self._by_group(self.loss)
+            return float(np.average(told.values, weights=told.costs)) if len(told.values) else math.nan
+        losses = self.losses
+        return float(np.average(losses, weights=self.weights)) if len(losses) else math.nan
+
+    def _by_group(self, loss: GroupLoss) -> Evaluated:
+        z, y = (self.z[:, 0] if self.z.shape[1] == 1 else self.z), np.asarray(self.labels, np.float64)
+        if self.groups is None:
+            starts = None
+        else:
+            starts = np.concatenate([[0], np.flatnonzero(np.diff(self.groups)) + 1, [len(y)]])
+        labels = 2.0 * y - 1.0 if loss.labels == "binary" else y
+        weights = np.ones(len(y)) if self.weights is None else self.weights
+        return loss.within(starts).evaluated(np.ascontiguousarray(z), labels, weights)
+
+    @property
     def losses(self) -> Floats:
         """The loss of each row: of all its scores together, or the sum over them."""
         z, y = self.z, np.asarray(self.labels, np.float64)
         if isinstance(self.loss, VectorLoss):  # of two scores there is the difference
             return self.loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
-        assert self.loss is not None
+        assert isinstance(self.loss, RowLoss)
         if self.names is not None:
             y = np.where(self.numbers[:, None] == (np.arange(z.shape[1]) if z.shape[1] > 1 else 1), 1.0, -1.0)
         columns = zip(z.T, y.reshape(z.shape).T, strict=True)
@@ -118,11 +142,6 @@ def _f1(rows: HeldOut) -> float:
     return metrics.f1(table, "binary" if len(rows.names) == 2 else "macro")
 
 
-def _mean_loss(rows: HeldOut) -> float:
-    losses = rows.losses
-    return float(np.average(losses, weights=rows.weights)) if len(losses) else math.nan
-
-
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -133,7 +152,7 @@ METRICS: dict[str, Metric] = {
         Metric("rmse", False, lambda r: metrics.rmse(r.labels, r.predicted, r.weights), "values"),
         Metric("mae", False, lambda r: metrics.mae(r.labels, r.predicted, r.weights), "values"),
         Metric("r2", True, lambda r: metrics.r2(r.labels, r.predicted, r.weights), "values"),
-        Metric("loss", False, _mean_loss),
+        Metric("loss", False, lambda r: r.mean_loss),
     )
 }
 
@@ -162,7 +181,7 @@ def get_metric(
 
 def _asks_for_the_middle(loss: Loss, link: Link) -> bool:
     """Whether scores are values, and one that is too large costs what one does that is too small by as much."""
-    if link != "none" or not isinstance(loss, ScalarLoss):
+    if link != "none" or not isinstance(loss, ScalarLoss) or loss.n_extra(1):
         return False
     r = np.array([0.01, 0.3, 1.0, 5.0])
     above, below = (loss.value_and_grad(sign * r, np.zeros(len(r)))[0] for sign in (1, -1))
@@ -240,6 +259,9 @@ def _scored(scorer: Callable[..., float], rows: HeldOut) -> float:
     places = np.arange(len(labels)).reshape(-1, 1)
     weights = {} if rows.weights is None else {"sample_weight": rows.weights}
     known = isinstance(scorer, type(make_scorer(max)).__mro__[1])
-    score: Any = scorer(estimator_of(rows), places, labels, **(weights if known else {}))
+    more: dict[str, Any] = weights if known else {}
+    if not known and rows.groups is not None and "groups" in inspect.signature(scorer).parameters:
+        more = {"groups": rows.groups}
+    score: Any = scorer(estimator_of(rows), places, labels, **more)
     score = float(score)
     return score if math.isfinite(score) else math.nan

@@ -479,7 +479,8 @@ class _Run:
     def _doubt_of_loss(self) -> str | None:
         o, point = self.objective, self.point or self.objective.at_null()
         _, start = o.split(self.null.theta)
-        (faults,) = o.rows.sum(values.faults, point.z, o.labels, o.costs, loss=o.loss, start=start).value
+        loss = o.loss_along(self.null.theta, point.theta - self.null.theta)
+        (faults,) = o.rows.sum(values.faults, point.z, o.labels, o.costs, loss=loss, start=start).value
         advice = "let the loss be convex there too, or keep scores smaller (a smaller C, scaled labels)"
         return f"{o.loss!r} {faults[0]}; {advice}" if faults else None
 

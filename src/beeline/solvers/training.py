@@ -16,13 +16,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from beeline._lazy import cached_property
-from beeline._types import Floats
+from beeline._types import Floats, Ints
 from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Rows, RowVector, Threads
 from beeline.engines.verbs import columns
 from beeline.exceptions import LabelError, ParameterError
-from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, RowLoss, ScalarLoss, Softmax, VectorLoss
 from beeline.losses.checking import check_loss, settle_smoothness
+from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
 from beeline.objective import Intercept, Objective
 from beeline.objective.untold import by_chance, feature_spreads, untold
 from beeline.regularizers import Regularizer, check_regularizer
@@ -37,6 +38,7 @@ __all__ = [
     "Trained",
     "check_own_parts",
     "counts_by_difference",
+    "extra_of",
     "outputs_of",
     "train",
 ]
@@ -47,6 +49,7 @@ _MULTICLASS = get_args(Multiclass)
 # A model that has won less of J than the first, while one feature explains more of the slopes than the second.
 _LITTLE, _MUCH = 0.02, 0.1
 _LABELS = 1 << 16  # among which a loss of one's own is looked at
+_TIED_ROWS = 200  # of a shard, where a loss ties rows together
 
 # The loss of all classes together that each form has, and the loss of two classes that it extends to more.
 _JOINT: dict[str, tuple[type[VectorLoss], type[ScalarLoss]]] = {
@@ -79,6 +82,8 @@ class Task:
         problem, by the logistic loss or the hinge. `auto`: `softmax` for the logistic loss and L2 where there are more
         than two classes, `ovr` otherwise, also where no weight may be negative: of a softmax only differences of
         weights matter, which that would leave free. A loss of several scores always has one problem.
+    groups
+        Where groups of rows begin, and behind the last one where it ends, for a loss of groups; None: there are none.
     engine
         Who opens the data.
     opened
@@ -96,6 +101,7 @@ class Task:
     class_weight: Floats | None = None
     intercept: Intercept = "free"
     multiclass: Multiclass = "auto"
+    groups: Ints | None = None
     engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
     opened: Rows | None = None
 
@@ -110,11 +116,13 @@ class Task:
         if self.loss.classifies != (self.n_classes is not None):
             wanted = "classes" if self.loss.classifies else "real targets"
             raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}")
+        if self.loss.scope == "group" and self.groups is None:
+            raise ParameterError(f"the loss {self.loss.name!r} is one of groups of rows; say where these begin")
         self._check_form()
         self._check_labels()
 
     def _check_form(self) -> None:
-        if isinstance(self.loss, VectorLoss):
+        if self.joint_only:
             if self.multiclass not in ("auto", self.loss.name):
                 raise ParameterError(
                     f"the loss {self.loss.name!r} takes all classes together; leave multiclass={self.multiclass!r} out"
@@ -146,7 +154,7 @@ class Task:
     @property
     def form(self) -> str:
         """How classes are told apart: `multiclass`, decided."""
-        if isinstance(self.loss, VectorLoss):
+        if self.joint_only:
             return self.loss.name
         if self.multiclass != "auto":
             return self.multiclass
@@ -154,10 +162,17 @@ class Task:
         return "softmax" if several and isinstance(self.loss, Logistic) and self.regularizer.smooth else "ovr"
 
     @property
-    def joint_loss(self) -> VectorLoss | None:
+    def joint_only(self) -> bool:
+        """Whether the loss says itself how classes are told apart."""
+        return isinstance(self.loss, VectorLoss) or self.loss.scope != "row"
+
+    @property
+    def joint_loss(self) -> Loss | None:
         """The loss of all outputs together; None where each output has a problem of its own."""
         if isinstance(self.loss, VectorLoss):
             return self.loss if self.loss.each is None else None
+        if self.loss.scope != "row":
+            return self.loss
         return _JOINT[self.form][0]() if self.form in _JOINT else None
 
     @property
@@ -182,16 +197,21 @@ class Task:
     @cached_property
     def rows(self) -> Rows:
         """The rows, as the engine has opened them."""
-        return self.opened if self.opened is not None else self.engine.open(self.data)
+        return self.opened if self.opened is not None else self.engine.open(self.data, self.groups)
 
     def objectives(self) -> list[Objective]:
         """One objective of all outputs, or one for each."""
         costs, common = self.rows.scatter(self.costs), (self.regularizer, self.strength, self.intercept)
         if (joint := self.joint_loss) is not None:
             labels = np.ascontiguousarray(self.labels, dtype=np.float64)
-            n_outputs = labels.shape[1] if self.n_classes is None else self.n_classes
+            if joint.labels == "binary":
+                labels = 2.0 * labels - 1.0  # from the numbers of two classes
+            columns_of_labels = labels.shape[1] if labels.ndim > 1 else 1
+            n_outputs = joint.n_scores(columns_of_labels if self.n_classes is None else self.n_classes)
             return [Objective(self.rows, self.rows.scatter(labels), costs, joint, *common, n_outputs=n_outputs)]
         first, *others = self._columns()
+        if others and self.loss_of_each.n_extra(1):
+            raise ParameterError(f"{self.loss!r} owns parameters, which outputs that have a problem each cannot share")
         objective = Objective(self.rows, first, costs, self.loss_of_each, *common)
         return [objective, *(objective.with_labels(column) for column in others)]
 
@@ -226,12 +246,15 @@ class Trained:
         What the solver says, for each problem that it solved.
     concerns
         What there is to warn of.
+    extra
+        The parameters that the loss owns; None where it owns none.
     """
 
     weights: Floats
     intercepts: Floats
     results: list[Result]
     concerns: tuple[Concern, ...] = ()
+    extra: Floats | None = None
 
     @property
     def sentence(self) -> str:
@@ -283,8 +306,8 @@ def train(  # noqa: PLR0913
     )
     hardly = not searched and _hardly_learned(objectives, results)
     concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
-    outputs = outputs_of(objectives, [result.theta for result in results])
-    return Trained(*outputs, results, tuple(concerns))
+    thetas = [result.theta for result in results]
+    return Trained(*outputs_of(objectives, thetas), results, tuple(concerns), extra_of(objectives, thetas))
 
 
 def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
@@ -319,10 +342,29 @@ def check_own_parts(objective: Objective) -> None:
                 f"{loss!r} has a value_and_grad of its own, which the rest of {kind.__name__} does not fit; derive it "
                 f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}"
             )
+    if objective.looks_at_all:
+        _check_tied(objective)
+        return
+    assert isinstance(loss, RowLoss)
     most = -(-_LABELS // objective.rows.n_shards)
     (labels,) = objective.rows.concat(columns.sample, objective.labels, most=most).value
     check_loss(loss, labels, objective.n_outputs)
     settle_smoothness(loss, labels, objective.n_outputs)
+
+
+def _check_tied(objective: Objective) -> None:
+    """Look at a loss that ties rows together, by the first groups of each shard."""
+    o = objective
+    labels, sizes = o.rows.concat(columns.first_groups, o.labels, most=_TIED_ROWS).value
+    starts = np.append(0, np.cumsum(sizes)) if o.loss.scope == "group" else np.array([0, len(labels)])
+    check_tied_loss(o.loss, labels, starts, o.n_outputs)
+    settle_tied_smoothness(o.loss, labels, starts, o.n_outputs)
+
+
+def extra_of(objectives: list[Objective], thetas: list[Floats]) -> Floats | None:
+    """The parameters that the loss owns, as `Trained` has them."""
+    p = objectives[0].parameters
+    return p.extra(thetas[0]).copy() if p.n_extra else None
 
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
@@ -354,7 +396,7 @@ def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats |
     if start.weights.shape != (shape := (first.rows.n_features, outputs)):
         raise ParameterError(f"a start must have weights of shape {shape}, not {start.weights.shape}")
     if first.n_outputs == 1:
-        return [o.join(start.weights[:, k], start.intercepts[k]) for k, o in enumerate(objectives)]
+        return [o.join(start.weights[:, k], start.intercepts[k], start.extra) for k, o in enumerate(objectives)]
     if halves is not None:
         return [first.join(start.weights * halves, start.intercepts * halves)]
-    return [first.join(start.weights, start.intercepts)]
+    return [first.join(start.weights, start.intercepts, start.extra)]

@@ -11,6 +11,7 @@ from beeline.kernels import absolute_sum, dot
 __all__ = [
     "constant",
     "difference",
+    "first_groups",
     "held_in",
     "label_totals",
     "largest",
@@ -125,6 +126,14 @@ def held_in(shard: Shard, c: Floats, train: AnyArray) -> Floats:
 def sample(shard: Shard, y: AnyArray, *, most: int) -> tuple[AnyArray]:
     """Some of the entries, in even steps from the first on."""
     return (y[:: max(1, -(-len(y) // most))],)
+
+
+def first_groups(shard: Shard, y: AnyArray, *, most: int) -> tuple[AnyArray, AnyArray]:
+    """The entries of the first groups, of about so many rows, and the sizes of those groups."""
+    if shard.groups is None:
+        return y[:most], np.array([len(y[:most])])
+    count = max(1, int(np.searchsorted(shard.groups, most, side="right")) - 1)
+    return y[: shard.groups[count]], np.diff(shard.groups[: count + 1])
 
 
 def picked(shard: Shard, z: Floats, rows: AnyArray) -> tuple[Floats]:

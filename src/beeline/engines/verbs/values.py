@@ -7,8 +7,9 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
-from beeline.losses import RowLoss, ScalarLoss, VectorLoss
+from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.checking import fault_after_training
+from beeline.losses.tied_checking import fault_between
 
 __all__ = [
     "along",
@@ -18,6 +19,7 @@ __all__ = [
     "curvature_sample",
     "derivatives",
     "faults",
+    "group_slope_sums",
     "intercept_hessian",
     "kink_histogram",
     "kinks_in_bucket",
@@ -25,24 +27,41 @@ __all__ = [
     "slope_group_sums",
     "slope_size_at",
     "slopes",
+    "slopes_and_extra",
     "stretched",
+    "within",
 ]
 
 
-def loss_sum(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss) -> tuple[float]:
+def within(loss: Loss, shard: Shard) -> Loss:
+    """The loss of the shard's rows: one of groups has to know where they begin."""
+    if not isinstance(loss, GroupLoss):
+        return loss
+    return loss.within(shard.groups if loss.scope == "group" else None)
+
+
+def loss_sum(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[float]:
     """Σ c_i l(z_i, y_i)."""
-    return (loss.sum(z, y, c),)
+    return (within(loss, shard).sum(z, y, c),)
 
 
-def slopes(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss) -> Floats:
+def slopes(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> Floats:
     """c_i · dl/dz of every row."""
-    return loss.slopes(z, y, c)
+    return within(loss, shard).slopes(z, y, c)
 
 
-def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: RowLoss, value: Floats | float) -> tuple[float]:
+def slopes_and_extra(
+    shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss
+) -> tuple[tuple[Floats], tuple[Floats]]:
+    """Slopes of every row, and the derivatives by the parameters that the loss owns, summed."""
+    slope, by_extra = within(loss, shard).slopes_and_extra(z, y, c)
+    return (slope,), (by_extra,)
+
+
+def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: Loss, value: Floats | float) -> tuple[float]:
     """Σ |c_i · dl/dz| where every row has the same score, or the same K of them."""
     z = np.full((shard.n_rows, *np.shape(value)), value)
-    return (float(np.abs(loss.slopes(z, y, c)).sum()),)
+    return (float(np.abs(within(loss, shard).slopes(z, y, c)).sum()),)
 
 
 def derivatives(
@@ -53,9 +72,9 @@ def derivatives(
     return (slope, curvature), (value,)
 
 
-def along(shard: Shard, z: Floats, dz: Floats, y: Floats, c: Floats, *, loss: RowLoss, t: float) -> tuple[float, float]:
+def along(shard: Shard, z: Floats, dz: Floats, y: Floats, c: Floats, *, loss: Loss, t: float) -> tuple[float, float]:
     """Σ c_i l(z_i + t·dz_i, y_i) and its derivative by t."""
-    return loss.along(z, dz, t, y, c)
+    return within(loss, shard).along(z, dz, t, y, c)
 
 
 def conjugate(shard: Shard, u: Floats, y: Floats, c: Floats, *, loss: RowLoss, scale: float) -> tuple[float]:
@@ -63,7 +82,7 @@ def conjugate(shard: Shard, u: Floats, y: Floats, c: Floats, *, loss: RowLoss, s
     return (loss.dual_cost(u, y, c, scale),)
 
 
-def best_constant(shard: Shard, y: Floats, c: Floats, *, loss: RowLoss) -> tuple[Floats | float | None, float]:
+def best_constant(shard: Shard, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats | float | None, float]:
     """(the score of all rows alike with the least loss, the loss there), by a formula; None where there is none."""
     best = loss.best_constant(y, c)
     if best is None:
@@ -172,8 +191,22 @@ def stretched(
     return (z, dz), loss.stretch(z, dz, times, y, c)
 
 
-def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: RowLoss, start: Floats) -> tuple[list[str]]:
-    """What is wrong with a loss of one's own between the scores without a model and those where training ended."""
-    some = c > 0
-    fault = fault_after_training(loss, y[some], np.broadcast_to(start, z.shape)[some], z[some])
+def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: Floats) -> tuple[list[str]]:
+    """What is wrong with a loss of one's own between the scores without a model and those where training ended.
+
+    Where the loss owns parameters, it comes with those of the beginning and with their change.
+    """
+    begin = np.broadcast_to(start, z.shape)
+    if isinstance(loss, GroupLoss) or loss.extra is not None:
+        fault = fault_between(within(loss, shard), y, c, begin, z)
+    else:
+        assert isinstance(loss, RowLoss)
+        some = c > 0
+        fault = fault_after_training(loss, y[some], begin[some], z[some])
     return ([fault] if fault else [],)
+
+
+def group_slope_sums(shard: Shard, u: Floats) -> tuple[float, float]:
+    """The sums of the slopes of groups: over those of which they are positive, and over the others."""
+    sums = np.add.reduceat(u, shard.groups[:-1]) if shard.groups is not None else np.array([u.sum()])
+    return float(sums[sums > 0].sum()), float(sums[sums < 0].sum())

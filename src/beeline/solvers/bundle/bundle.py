@@ -237,7 +237,7 @@ def _ahead(t: float) -> float:
 def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) -> tuple[Point, Point]:
     """(the best point on the line from here to the model's minimum, the point where to take a plane); one pass."""
     line = best.line(_theta(best, minimum) - best.theta)
-    if best.objective.intercept == "free" and not len(minimum.intercepts):
+    if best.objective.n_free and not len(minimum.intercepts):
         line = _leaning(line, run.accuracy)
     t = run.searched(line, bounded=bounded)
     ahead = _ahead(t)
@@ -269,6 +269,8 @@ def _leaning(line: Line, accuracy: float) -> Line:
         best = settled(end, accuracy)
     shift = best.theta - end.theta
     k = line.point.objective.n_outputs
+    if line.point.objective.intercept != "free":
+        return Line(line.point, line.direction + shift, line.dz)
     dz = line.point.objective.rows.map(columns.shifted, line.dz, b=shift[-1] if k == 1 else shift[-k:])
     return Line(line.point, line.direction + shift, dz)
 

@@ -59,7 +59,7 @@ def least(line: Line, high: float, first: float, accuracy: float) -> float:
 def has_kinks(objective: Objective) -> bool:
     """Whether J is made of flat pieces and an Ω that is a parabola, with one score a row."""
     pieces = isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
-    return pieces and objective.regularizer.separable
+    return pieces and objective.regularizer.separable and not objective.looks_at_all
 
 
 def valley(line: Line, low: float, high: float, first: float, *, roughly: bool = False) -> Valley:

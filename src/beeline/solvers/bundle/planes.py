@@ -48,7 +48,7 @@ class Plane:
         """The plane of tangents at a point, whose value at w = 0 is the offset."""
         o = point.objective
         slope, w = product.copy(), point.theta[: o.n_regularized]
-        if o.intercept == "free":
+        if o.n_free:
             slope[o.n_regularized :] = 0.0
         lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w)) + allowance.rounding
         return cls(slope, offset - lost, allowance.drift).with_omega(point)
@@ -68,7 +68,11 @@ class Plane:
 
 
 def balances(objective: Objective) -> bool:
-    """Whether planes have no slope along the intercepts: free ones are eliminated, or there are none."""
+    """Whether planes have no slope along the free coordinates: these are eliminated, or there are none."""
+    if not objective.n_free:
+        return True
+    if objective.looks_at_all:
+        return objective.loss.smooth
     if objective.intercept != "free" or objective.n_outputs == 1 or objective.loss.has_curvature:
         return True
     return objective.loss.has_rounded and objective.loss.has_conjugate
@@ -77,7 +81,7 @@ def balances(objective: Objective) -> bool:
 def settled(point: Point, accuracy: float) -> Point:
     """The same weights with the best free intercepts, where those follow from the scores; no pass over the data."""
     o = point.objective
-    if o.intercept != "free" or not balances(o):
+    if not o.n_free or not balances(o):
         return point
     if o.loss.smooth:
         return _level(point, accuracy)
@@ -88,7 +92,9 @@ def settled(point: Point, accuracy: float) -> Point:
 
 def _level(point: Point, accuracy: float) -> Point:
     """The best free intercepts of a smooth loss; a single one need not be exact where that costs J next to nothing."""
-    if point.objective.n_outputs > 1:  # a plane pays for whatever is left of their slopes
+    if (
+        point.objective.n_outputs > 1 or point.objective.looks_at_all
+    ):  # a plane pays for whatever is left of their slopes
         return point.with_best_intercept()
     return point.with_level_intercept(accuracy * abs(point.value))
 
@@ -99,20 +105,32 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     `accuracy`: the plane may lie below R there by so much of J, where an intercept is searched for.
     """
     o = point.objective
-    if o.intercept == "free" and not balances(o):
-        slope = point.loss_gradient
-        allowance = Allowance.of(point, point.slopes, np.zeros(o.n_outputs))
-        offset = point.loss - dot(slope, point.theta) - allowance.rounding
-        return Plane(slope, offset, allowance.drift).with_omega(point), point
+    if o.n_free and not balances(o):
+        return _tilted_tangent(point), point
     if o.intercept == "free" and o.n_outputs > 1 and not o.loss.smooth:
         return _rounded_tangent(point, accuracy)
     if o.intercept == "free" and not o.loss.smooth:
         return _balanced_tangent(point, accuracy, _lowest(point) if has_kinks(o) else None)
-    if o.intercept == "free":
+    if o.n_free:
         point = _level(point, accuracy)
     n, product = o.n_regularized, point.loss_gradient
     allowance = Allowance.of(point, point.slopes, product[n:])
     return Plane.of(point, product, point.loss - dot(product[:n], point.theta[:n]), allowance), point
+
+
+def _tilted_tangent(point: Point) -> Plane:
+    """The plane that touches R at a point, with its slopes along free coordinates.
+
+    Of a loss that only differences of scores matter to, all that is left along the intercept is rounding, which no mean
+    of planes could cancel: it is taken off, and counts as `left_over` says.
+    """
+    o, n = point.objective, point.objective.n_regularized
+    slope = point.loss_gradient.copy()
+    noise = np.where(np.abs(slope[n:]) <= rounding_unit(o) * point.slope_size, slope[n:], 0.0)
+    slope[n:] -= noise
+    allowance = Allowance.of(point, point.slopes, noise)
+    offset = point.loss - dot(slope, point.theta) - allowance.rounding
+    return Plane(slope, offset, allowance.drift).with_omega(point)
 
 
 def settled_with_tangent(best: Point, near: Point, accuracy: float) -> tuple[Point, Plane, Point]:

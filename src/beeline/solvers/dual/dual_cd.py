@@ -12,7 +12,7 @@ from beeline._numbers import square
 from beeline._types import Floats
 from beeline.engines import Rows
 from beeline.kernels import DualSweeps, balance, blend, dot
-from beeline.losses import RowLoss
+from beeline.losses import Loss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
 from beeline.solvers.base import SeededSolver, Start, Step, needs_l2, theta_of
@@ -175,7 +175,7 @@ class _Descent:
         _, a = max((self._dual_start(loss, self.best) for loss in losses), key=lambda pair: pair[0])
         return a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
 
-    def _dual_start(self, loss: RowLoss, point: Point) -> tuple[float, Floats]:
+    def _dual_start(self, loss: Loss, point: Point) -> tuple[float, Floats]:
         """(the dual value, the variables) from the slopes of a loss at a point, scaled as the dual likes best."""
         o = self.objective
         a = -loss.slopes(o.rows.gather(point.z), self.labels, self.costs)

@@ -1,0 +1,148 @@
+"""Losses that look at several rows together: at those of a group (a query, a sequence), or at all of them.
+
+Conventions
+-----------
+- `value_and_grad` sees one group: its scores, its labels, and weights whose mean is 1. It returns one number, and its
+  slope along every score. That is all a loss must have.
+- What a group's loss is multiplied by is the mean cost of its rows, c̄_g = C · the mean of their weights: the sum over
+  all rows and groups is Σ_g c̄_g·l_g(z_g, y_g). C times two is costs times two, whatever the loss does with weights.
+- A row of weight 0 is absent: the loss never sees it. Folds rely on that. A group without rows costs nothing.
+- No loss is ever negative, and all are convex in the scores of a group.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import abstractmethod
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from beeline._types import Floats, Ints
+from beeline.exceptions import ParameterError
+from beeline.kernels import dot
+from beeline.losses.base import Labels, Loss, Scope, far_out
+
+__all__ = ["Evaluated", "GroupLoss"]
+
+
+class Evaluated(NamedTuple):
+    """What a loss is for some rows.
+
+    Attributes
+    ----------
+    values, costs
+        l_g and c̄_g of every group that has rows.
+    slopes
+        The derivatives of Σ_g c̄_g·l_g by every score.
+    by_extra
+        Those by the parameters that the loss owns.
+    """
+
+    values: Floats
+    costs: Floats
+    slopes: Floats
+    by_extra: Floats
+
+
+class GroupLoss(Loss):
+    """A loss of the rows of a group together, or with `scope = "all"` of all rows.
+
+    Attributes
+    ----------
+    scope
+        `group` or `all`.
+    starts
+        Where the groups begin among the rows at hand, and behind the last one where it ends.
+    """
+
+    scope: ClassVar[Scope] = "group"
+    labels: ClassVar[Labels] = "real"
+    starts: Ints | None = None
+
+    @abstractmethod
+    def value_and_grad(self, z: Floats, y: Floats, weights: Floats) -> tuple[float, Floats]:
+        """l and dl/dz of the rows of one group."""
+
+    def of_groups(self, z: Floats, y: Floats, weights: Floats, starts: Ints) -> tuple[Floats, Floats, Floats]:
+        """Values, slopes and derivatives by the loss's own parameters, group after group: a row of these for each.
+
+        A loss that can take many groups at once does so by a method of its own.
+        """
+        n_extra = 0 if self.extra is None else len(self.extra)
+        values, slopes, by_extra = np.empty(len(starts) - 1), np.empty_like(z), np.empty((len(starts) - 1, n_extra))
+        for g, (begin, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+            told = self.value_and_grad(z[begin:end], y[begin:end], weights[begin:end])
+            values[g], slopes[begin:end] = told[:2]
+            if n_extra:
+                by_extra[g] = told[2]  # type: ignore[misc]
+        return values, slopes, by_extra
+
+    def within(self, starts: Ints | None) -> Self:
+        """The loss of rows whose groups begin there; None: of one group."""
+        bound = copy.copy(self)
+        bound.starts = starts
+        return bound
+
+    def sum(self, z: Floats, y: Floats, c: Floats) -> float:
+        """Σ_g c̄_g·l_g."""
+        told = self.evaluated(z, y, c)
+        return float(np.sum(told.costs * told.values))
+
+    def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
+        """d/dz Σ_g c̄_g·l_g; zero for rows that are absent."""
+        return self.evaluated(z, y, c).slopes
+
+    def slopes_and_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
+        told = self.evaluated(z, y, c)
+        return told.slopes, told.by_extra
+
+    def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
+        """Σ_g c̄_g·l_g where scores are z + t·dz, and its derivative by t."""
+        if self.extra is None or self.extra_change is None:
+            told = self.evaluated(z + t * dz, y, c)
+            return float(np.sum(told.costs * told.values)), float(np.sum(told.slopes * dz))
+        told = self.having(self.extra + t * self.extra_change).evaluated(z + t * dz, y, c)
+        slope = float(np.sum(told.slopes * dz)) + dot(told.by_extra, self.extra_change)
+        return float(np.sum(told.costs * told.values)), slope
+
+    def evaluated(self, z: Floats, y: Floats, c: Floats) -> Evaluated:
+        """All groups, with their costs."""
+        starts = self.starts if self.starts is not None else np.array([0, len(z)])
+        here = c > 0
+        if here.all() and starts[-1] > 0 and not np.any(starts[1:] == starts[:-1]):
+            return self._of_present(z, y, c, starts)
+        counts = np.diff(np.append(0, np.cumsum(here))[starts])
+        slopes = np.zeros_like(z)
+        if not counts.any():
+            return Evaluated(np.zeros(0), np.zeros(0), slopes, np.zeros(0 if self.extra is None else len(self.extra)))
+        kept = np.append(0, np.cumsum(counts[counts > 0]))
+        told = self._of_present(z[here], y[here], c[here], kept)
+        slopes[here] = told.slopes
+        return told._replace(slopes=slopes)
+
+    def _of_present(self, z: Floats, y: Floats, c: Floats, starts: Ints) -> Evaluated:
+        """The same for rows that all count, in groups that all have rows."""
+        sizes = np.diff(starts)
+        low, high = np.minimum.reduceat(c, starts[:-1]), np.maximum.reduceat(c, starts[:-1])
+        costs = np.where(low == high, low, np.add.reduceat(c, starts[:-1]) / sizes)
+        each = np.repeat(costs, sizes)
+        with far_out():
+            values, slopes, by_extra = self.of_groups(z, y, c / each, starts)
+            self._check_numbers(values, slopes, starts)
+            slopes = slopes * (each if slopes.ndim == 1 else each[:, None])
+            return Evaluated(values, costs, slopes, np.einsum("g,ge->e", costs, by_extra))
+
+    def _check_numbers(self, values: Floats, slopes: Floats, starts: Ints) -> None:
+        if not (math.isnan(float(np.sum(values))) or math.isnan(float(np.sum(slopes)))):
+            return
+        nan_slopes = np.isnan(slopes).reshape(len(slopes), -1).any(axis=1)
+        wrong = np.isnan(values) | (np.add.reduceat(nan_slopes, starts[:-1]) > 0)
+        if wrong.any():
+            g = int(np.argmax(wrong))
+            raise ParameterError(
+                f"{self!r} returns {values[g]} with slopes that are no numbers for a group of "
+                f"{starts[g + 1] - starts[g]} rows; it must be a number at every score"
+            )

@@ -1,0 +1,91 @@
+"""θ: which of its coordinates are what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from beeline._lazy import cached_property
+from beeline._types import Floats
+from beeline.exceptions import ParameterError
+
+__all__ = ["Intercept", "Parameters"]
+
+Intercept = Literal["free", "regularized", "none"]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The layout of θ: weights, then what the loss owns, then intercepts.
+
+    Those that count in Ω come first: the weights always do, what the loss owns and the intercepts as they say. The
+    weights of a feature lie together, one an output.
+
+    Attributes
+    ----------
+    n_features, n_outputs
+        How many weights there are.
+    intercept
+        `free`: intercepts do not count in Ω; `regularized`: they do; `none`: there are none.
+    n_extra, free_extra
+        How many numbers the loss owns, and whether they do not count in Ω.
+    """
+
+    n_features: int
+    n_outputs: int = 1
+    intercept: Intercept = "free"
+    n_extra: int = 0
+    free_extra: bool = False
+
+    def __post_init__(self) -> None:
+        if self.intercept not in get_args(Intercept):
+            raise ParameterError(f"intercept must be one of {', '.join(get_args(Intercept))}, not {self.intercept!r}")
+        if self.n_extra and self.free_extra and self.intercept == "regularized":
+            raise ParameterError(
+                "a regularized intercept does not go with a loss whose own parameters are free; take a free one or none"
+            )
+
+    @cached_property
+    def has_intercept(self) -> bool:
+        """Whether θ ends with intercepts."""
+        return self.intercept != "none"
+
+    @cached_property
+    def n_weights(self) -> int:
+        """How many weights there are."""
+        return self.n_features * self.n_outputs
+
+    @cached_property
+    def size(self) -> int:
+        """The length of θ."""
+        return (self.n_features + self.has_intercept) * self.n_outputs + self.n_extra
+
+    @cached_property
+    def n_regularized(self) -> int:
+        """How many coordinates, from the first on, count in Ω."""
+        free = self.n_extra if self.free_extra else 0
+        return self.size - free - (self.n_outputs if self.intercept == "free" else 0)
+
+    def split(self, theta: Floats) -> tuple[Floats, Floats]:
+        """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""
+        one_or_all = (self.n_outputs,) if self.n_outputs > 1 else ()
+        b = theta[self.n_weights + self.n_extra :] if self.has_intercept else np.zeros(self.n_outputs)
+        return theta[: self.n_weights].reshape(self.n_features, *one_or_all), b.reshape(one_or_all)
+
+    def extra(self, theta: Floats) -> Floats:
+        """What the loss owns, as a view."""
+        return theta[self.n_weights : self.n_weights + self.n_extra]
+
+    def join(self, w: Floats, b: Floats | float = 0.0, extra: Floats | None = None) -> Floats:
+        """θ from its parts; what the loss owns is zero where it is not given."""
+        if not self.has_intercept and not self.n_extra:
+            return w.ravel()
+        theta = np.empty(self.size)
+        theta[: self.n_weights] = w.ravel()
+        if self.n_extra:
+            self.extra(theta)[:] = 0.0 if extra is None else extra
+        if self.has_intercept:
+            theta[self.n_weights + self.n_extra :] = b
+        return theta
