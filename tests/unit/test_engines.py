@@ -150,6 +150,6 @@ def test_vectors_know_how_they_are_made():
     for vector in (point.z, point.slopes, point.curvatures):
         assert_allclose(o.rows.gather(again(vector)), o.rows.gather(vector), rtol=1e-12, atol=1e-14)
     depth, origin = 0, point.slopes.origin
-    while origin is not None and origin.vectors:
-        origin, depth = origin.vectors[0].origin, depth + 1
+    while origin is not None and origin[1]:
+        origin, depth = origin[1][0].origin, depth + 1
     assert depth <= 2

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Ints
@@ -31,26 +31,16 @@ Verb = Callable[..., Any]
 
 
 class Promise:
-    """Something small that a verb will have found; `value` waits for it."""
+    """Something small that a verb has found, or will have found; `value` waits for it."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("value",)
 
     def __init__(self, value: Any = None) -> None:  # noqa: ANN401
-        self._value = value
-
-    @property
-    def value(self) -> Any:  # noqa: ANN401
-        """What was promised."""
-        return self._value
+        self.value = value
 
 
-class Origin(NamedTuple):
-    """How a row vector can be made again: by a verb, from other vectors and small things."""
-
-    verb: Verb
-    vectors: tuple[RowVector, ...]
-    small: dict[str, Any]
-    output: int | None = None
+Origin = tuple[Verb, "tuple[RowVector, ...]", dict[str, Any], int | None]
+"""How a row vector can be made again: by a verb, from other vectors and small things; which of its outputs it is."""
 
 
 class RowVector:

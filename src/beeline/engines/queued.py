@@ -121,7 +121,7 @@ class QueuedRows(Rows):
         """Queue a verb."""
         beside = tuple(vectors)
         with self._lock:
-            made = tuple(_FarVector(self, self._number(), Origin(verb, beside, small, k)) for k in range(outputs))
+            made = tuple(_FarVector(self, self._number(), (verb, beside, small, k)) for k in range(outputs))
             command = Command(verb, _keys(beside), pickle.dumps(small, -1), _keys(made), reduce, _keys(reuse))
             # A command holds its vectors until it has left: what is dropped meanwhile is still needed there.
             promise = _Expected(self, (*beside, *made))
@@ -178,17 +178,17 @@ class _FarVector(RowVector):
 class _Expected(Promise):
     """A promise whose value comes with the next trip."""
 
-    __slots__ = ("_error", "_held", "_rows")
+    __slots__ = ("_error", "_held", "_kept", "_rows")
 
     def __init__(self, rows: QueuedRows, held: tuple[RowVector, ...]) -> None:
-        super().__init__()
         self._rows: QueuedRows | None = rows
         self._held: tuple[RowVector, ...] = held
+        self._kept: Any = None
         self._error: Exception | None = None
 
     def keep(self, value: Any, error: Exception | None) -> None:  # noqa: ANN401
         """The value, or why there is none."""
-        self._value, self._error, self._rows, self._held = value, error, None, ()
+        self._kept, self._error, self._rows, self._held = value, error, None, ()
 
     @property
     def value(self) -> Any:  # noqa: ANN401
@@ -197,7 +197,7 @@ class _Expected(Promise):
             self._rows.flush()
         if self._error is not None:
             raise self._error
-        return self._value
+        return self._kept
 
 
 def _keys(vectors: Sequence[RowVector]) -> tuple[int, ...]:

@@ -57,8 +57,7 @@ class _LocalVector(RowVector):
     __slots__ = ("parts",)
 
     def __init__(self, parts: Sequence[Any], origin: Origin | None = None) -> None:
-        super().__init__(origin)
-        self.parts = parts
+        self.parts, self.origin = parts, origin  # not by super(): hundreds are made in a millisecond
 
 
 class _GivenUp(Sequence[Any]):
@@ -98,7 +97,7 @@ class LocalRows(Rows):
         kept, reduced = run(self.shards, verb, _parts(beside), small, outputs, reduce, _parts(reuse))
         for vector in reuse:
             vector.parts = _GivenUp()  # type: ignore[attr-defined]
-        made = tuple([_LocalVector(column, Origin(verb, beside, small, k)) for k, column in enumerate(kept)])
+        made = tuple([_LocalVector(column, (verb, beside, small, k)) for k, column in enumerate(kept)])
         return made, Promise(reduced)
 
     # Most data lie in one shard, and small ones are trained in less than a millisecond: for these no loops.
@@ -108,7 +107,7 @@ class LocalRows(Rows):
         if self.n_shards > 1:
             return super().map(verb, *vectors, **small)
         made = verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small)  # type: ignore[attr-defined]
-        return _LocalVector([made], Origin(verb, vectors, small))
+        return _LocalVector([made], (verb, vectors, small, None))
 
     def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
         """The sums over all shards of each part that the verb returns, as a tuple."""

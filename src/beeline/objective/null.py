@@ -77,18 +77,18 @@ def _by_formula(o: Objective) -> NullModel | None:
         return None
     theta = np.zeros(o.size)
     theta[-o.n_outputs :] = best
-    size = _at_constant(o, np.zeros(np.shape(best)), labels, costs) if o.loss.classifies else value
+    size = _at_constant(o, 0.0 * best, labels, costs) if o.loss.classifies else value
     return NullModel(theta, value, size)
 
 
 def _fits(o: Objective, best: Floats | float | None) -> bool:
     """Whether it is a number for every output."""
-    return best is not None and np.shape(best) == ((o.n_outputs,) if o.n_outputs > 1 else ())
+    return best is not None and getattr(best, "shape", ()) == ((o.n_outputs,) if o.n_outputs > 1 else ())
 
 
 def _at_constant(o: Objective, best: Floats | float, labels: Floats, costs: Floats) -> float:
     """The loss where all scores are the same."""
-    z = np.empty((len(labels), *np.shape(best)))
+    z = np.empty((len(labels), *getattr(best, "shape", ())))
     z[:] = best
     return o.loss.sum(z, labels, costs)
 

@@ -81,7 +81,7 @@ class Objective:
     def parameters(self) -> Parameters:
         """The layout of θ."""
         n_extra, free = self.loss.n_extra(self.n_outputs), self.loss.free_extra
-        return Parameters(self.rows.n_features, self.n_outputs, self.intercept, n_extra, free)
+        return Parameters.of(self.rows.n_features, self.n_outputs, self.intercept, n_extra, free)
 
     @cached_property
     def has_intercept(self) -> bool:
@@ -103,10 +103,10 @@ class Objective:
         """How many coordinates of θ, from the first on, count in Ω."""
         return self.parameters.n_regularized
 
-    @property
+    @cached_property
     def n_free(self) -> int:
         """How many do not."""
-        return self.size - self.n_regularized
+        return self.parameters.n_free
 
     @cached_property
     def looks_at_all(self) -> bool:

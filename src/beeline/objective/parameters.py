@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 
 __all__ = ["Intercept", "Parameters"]
 
 Intercept = Literal["free", "regularized", "none"]
+_INTERCEPTS = get_args(Intercept)
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Parameters:
         `free`: intercepts do not count in Ω; `regularized`: they do; `none`: there are none.
     n_extra, free_extra
         How many numbers the loss owns, and whether they do not count in Ω.
+    has_intercept
+        Whether θ ends with intercepts.
+    n_weights, size
+        How many weights there are, and how many coordinates.
+    n_regularized, n_free
+        How many coordinates, from the first on, count in Ω, and how many do not.
     """
 
     n_features: int
@@ -39,34 +46,30 @@ class Parameters:
     n_extra: int = 0
     free_extra: bool = False
 
+    has_intercept: bool = field(init=False)
+    n_weights: int = field(init=False)
+    size: int = field(init=False)
+    n_regularized: int = field(init=False)
+    n_free: int = field(init=False)
+
     def __post_init__(self) -> None:
-        if self.intercept not in get_args(Intercept):
-            raise ParameterError(f"intercept must be one of {', '.join(get_args(Intercept))}, not {self.intercept!r}")
+        if self.intercept not in _INTERCEPTS:
+            raise ParameterError(f"intercept must be one of {', '.join(_INTERCEPTS)}, not {self.intercept!r}")
         if self.n_extra and self.free_extra and self.intercept == "regularized":
             raise ParameterError(
                 "a regularized intercept does not go with a loss whose own parameters are free; take a free one or none"
             )
+        has_intercept, n_weights = self.intercept != "none", self.n_features * self.n_outputs
+        free = (self.n_extra if self.free_extra else 0) + (self.n_outputs if self.intercept == "free" else 0)
+        size = n_weights + self.n_extra + (self.n_outputs if has_intercept else 0)
+        found = {"has_intercept": has_intercept, "n_weights": n_weights, "size": size, "n_free": free}
+        vars(self).update(found, n_regularized=size - free)  # all are asked for again and again
 
-    @cached_property
-    def has_intercept(self) -> bool:
-        """Whether θ ends with intercepts."""
-        return self.intercept != "none"
-
-    @cached_property
-    def n_weights(self) -> int:
-        """How many weights there are."""
-        return self.n_features * self.n_outputs
-
-    @cached_property
-    def size(self) -> int:
-        """The length of θ."""
-        return (self.n_features + self.has_intercept) * self.n_outputs + self.n_extra
-
-    @cached_property
-    def n_regularized(self) -> int:
-        """How many coordinates, from the first on, count in Ω."""
-        free = self.n_extra if self.free_extra else 0
-        return self.size - free - (self.n_outputs if self.intercept == "free" else 0)
+    @classmethod
+    @lru_cache(maxsize=256)
+    def of(cls, *what: Any) -> Parameters:  # noqa: ANN401
+        """The layout of so many features and so on; a hundred objectives over the same rows share one."""
+        return cls(*what)
 
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
         """(w, b) as views: of shapes (d, K) and (K,), or (d,) and () for one output; zeros where there is no b."""

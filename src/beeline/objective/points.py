@@ -10,7 +10,6 @@ import numpy as np
 from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.engines import Promise, RowVector
-from beeline.engines.base import Origin
 from beeline.engines.verbs import columns, products, values
 from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
@@ -312,7 +311,7 @@ class Point:
         """The point of another θ, whose scores were moved with it; lost ones are to be made from θ."""
         o = self.objective
         w, b = o.split(theta)
-        z.origin = Origin(products.scores, (), {"w": w, "b": b if o.has_intercept else None})
+        z.origin = (products.scores, (), {"w": w, "b": b if o.has_intercept else None}, None)
         return Point(o, theta, z)
 
     def with_best_intercept(self, accuracy: float = 0.0) -> Point:

@@ -40,6 +40,8 @@ class Regularizer(ABC):
         Whether Ω has a gradient everywhere; else `gradient` is any subgradient.
     trusted
         Whether training may begin without a look at its numbers.
+    separable
+        Whether Ω is Σ_j (l1·|w_j| + ½·l2·w_j²) and no more, as most solvers need; only the library's own are.
     nonnegative
         No weight may be negative: Ω is infinite where one is. Intercepts may, also regularized ones. `value` and
         `gradient` know nothing of it; only a solver that keeps to it takes such an Ω.
@@ -49,6 +51,7 @@ class Regularizer(ABC):
     modulus: float
     differentiable: bool = True
     trusted: ClassVar[bool] = False
+    separable: ClassVar[bool] = False
     nonnegative: bool = False
 
     def __init_subclass__(cls) -> None:
@@ -79,11 +82,6 @@ class Regularizer(ABC):
     def smooth(self) -> bool:
         """Whether Ω has a gradient everywhere, and is finite."""
         return self.differentiable and not self.nonnegative
-
-    @property
-    def separable(self) -> bool:
-        """Whether Ω is Σ_j (l1·|w_j| + ½·l2·w_j²) and no more, as most solvers need."""
-        return False
 
     @abstractmethod
     def value(self, w: Floats) -> float:

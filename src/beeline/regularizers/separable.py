@@ -15,7 +15,7 @@ __all__ = ["L1", "L2", "ElasticNet", "Separable"]
 class Separable(Regularizer):
     """Ω(w) = Σ_j (l1·|w_j| + ½·l2·w_j²); strongly convex with modulus `l2`."""
 
-    trusted = True
+    trusted = separable = True
     l1: float = 0.0
     l2: float = 0.0
 
@@ -36,11 +36,6 @@ class Separable(Regularizer):
     def smooth(self) -> bool:
         """Whether Ω has a gradient everywhere, and is finite."""
         return self.l1 == 0 and not self.nonnegative
-
-    @property
-    def separable(self) -> bool:
-        """It is."""
-        return True
 
     def value(self, w: Floats) -> float:
         """Ω(w)."""

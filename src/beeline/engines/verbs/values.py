@@ -35,8 +35,9 @@ __all__ = [
 
 def within(loss: Loss, shard: Shard) -> Loss:
     """The loss of the shard's rows: one of groups has to know where they begin."""
-    if not isinstance(loss, GroupLoss):
+    if loss.scope == "row":
         return loss
+    assert isinstance(loss, GroupLoss)
     return loss.within(shard.groups if loss.scope == "group" else None)
 
 
