@@ -6,6 +6,7 @@ Nothing relies on what is found here being the best: a bound of min J measures w
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from beeline.losses import VectorLoss
 if TYPE_CHECKING:
     from beeline.objective.points import Line, Point
 
-__all__ = ["best_free", "best_intercept", "best_intercepts"]
+__all__ = ["best_free", "best_intercept", "best_intercepts", "level_intercepts", "newton_shifted"]
 
 _UNIT = float(np.finfo(np.float64).eps)
 _NOTHING = 1e-15  # what rounding may do to J, relatively
@@ -58,13 +59,47 @@ def best_intercept(point: Point, level: float = _LEVEL) -> Point:
     return point.shifted(_root(line, low, high, _LEVEL * size, _UNIT * point.score_reach))
 
 
+def level_intercepts(points: Sequence[Point], allowed: float) -> list[Point]:
+    """As `Point.with_level_intercept` for each of some points of one score a row; they share trips to the rows."""
+    found = list(points)
+    for point in found:
+        point.ask()
+    levels = [max(_LEVEL, 0.5 * allowed / p.loss) if p.loss > 0 else _LEVEL for p in found]
+    for _ in range(_NEWTON_STEPS):
+        slanted = [k for k, p in enumerate(found) if abs(float(p.slope_total)) > levels[k] * p.slope_size]
+        moved = {k: newton_shifted(found[k]) for k in slanted}
+        if not any(moved.values()):
+            break
+        for point in filter(None, moved.values()):
+            point.ask()
+        for k, point in moved.items():
+            if point is not None and abs(float(point.slope_total)) <= _LITTLE * abs(float(found[k].slope_total)):
+                found[k] = point
+            else:
+                found[k], levels[k] = best_intercept(found[k], levels[k]), math.inf
+    return found
+
+
 def _newton_moved(point: Point) -> Point | None:
     """A Newton step along the intercept; None where it is far, or leaves much of the slope."""
-    slope, curvature = float(point.slope_total), float(point.curvature_total)
-    if not curvature > 0 or not abs(slope) <= _GROWTH * point.objective.natural_width * curvature:
+    moved = newton_shifted(point)
+    if moved is None or not abs(float(moved.slope_total)) <= _LITTLE * abs(float(point.slope_total)):
         return None
-    moved = point.shifted(-slope / curvature)
-    return moved if abs(float(moved.slope_total)) <= _LITTLE * abs(slope) else None
+    return moved
+
+
+def newton_shifted(point: Point, *, clipped: bool = False) -> Point | None:
+    """A Newton step along the intercept of one score, wherever it leads.
+
+    None where there is none, or where it is far: there it goes as far as allowed, if it may be `clipped`.
+    """
+    o = point.objective
+    if o.n_outputs > 1 or o.intercept != "free" or not o.loss.has_curvature:
+        return None
+    slope, curvature, farthest = float(point.slope_total), float(point.curvature_total), _GROWTH * o.natural_width
+    if abs(slope) <= farthest * curvature and curvature > 0:
+        return point.shifted(-slope / curvature)
+    return point.shifted(-math.copysign(farthest, slope)) if clipped and math.isfinite(slope) else None
 
 
 def _bracket(point: Point, line: Line, slope: float) -> float | tuple[tuple[float, float], tuple[float, float]]:

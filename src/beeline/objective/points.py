@@ -73,6 +73,10 @@ class Point:
     def _loss(self) -> Promise:
         return self._derivatives[2] if self.objective.loss.has_curvature else self._loss_sum
 
+    def ask(self) -> None:
+        """Ask for all that solvers want to know of a point: it comes with the next trip."""
+        self._ask()
+
     def knowing_loss(self) -> Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
         if "loss" not in vars(self):
@@ -383,6 +387,18 @@ class Point:
         return tangent_bound(self)
 
 
+def _lowest_of_cubic(left: tuple[float, float, float], right: tuple[float, float, float], meet: float) -> float:
+    """How far behind the left end a cubic through both is least, by values and slopes; else where tangents meet."""
+    width = right[0] - left[0]
+    d = left[2] + right[2] - 3 * (right[1] - left[1]) / width
+    root = d * d - left[2] * right[2]
+    if not root >= 0:
+        return meet
+    r = math.sqrt(root)
+    span = right[2] - left[2] + 2 * r
+    return width * (1 - (right[2] + r - d) / span) if span > 0 else meet
+
+
 class Line:
     """J along θ + t·direction, from scores alone."""
 
@@ -455,7 +471,7 @@ class Line:
             floor = left[1] + left[2] * meet
             if best[0] - floor <= accuracy * abs(best[0]) or width <= 1e-15 * max(abs(left[0]), abs(right[0])):
                 break
-            t = left[0] + min(max(meet, 0.05 * width), 0.95 * width)
+            t = left[0] + min(max(_lowest_of_cubic(left, right, meet), 0.05 * width), 0.95 * width)
         ends = [side[0] for side in (left, right) if side is not None]
         return best[1], ends[0], ends[-1]
 

@@ -13,6 +13,7 @@ from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
+from beeline.objective.intercepts import newton_shifted
 from beeline.solvers.base import Solver, Step
 from beeline.solvers.bundle.centre import CentredModel
 from beeline.solvers.bundle.line_search import has_kinks, least, valley
@@ -30,9 +31,12 @@ _NONNEGATIVE: Bounds = (0.0, np.inf)
 _MIX = 0.1  # of the model's minimum, in the point where a plane is taken
 _STRIDE = 4.0  # at most so many times the step of the best point
 _NEAREST = 1e-3
+_FIRST_LEAN = 1e-3  # of an intercept, that is looked at before any is known
 _SHORTEST = 1e-12  # step at which a line search looks first: steps of zero must not halve it to nothing
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
 _ROUNDED = 0.02  # of the gap, that rounding the kinks of several scores may cost a plane
+_FAR, _ROUGH = 3.0, 1e-3  # times the tolerance, and of J, that the gap exceeds while steps may be rough
+_ROUGH_STEP = 5e-4  # of the gap, that a line search may leave
 _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
 _PATIENCE, _PROGRESS = 100, 0.98  # steps in which the gap must fall by a little before the solver gives up
 _PLANES_BYTES = 1 << 29
@@ -238,15 +242,19 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     """(the best point on the line from here to the model's minimum, the point where to take a plane); one pass."""
     line = best.line(_theta(best, minimum) - best.theta)
     if best.objective.n_free and not len(minimum.intercepts):
-        line = _leaning(line, run.accuracy)
+        line = _leaning(line, run)
     t = run.searched(line, bounded=bounded)
     ahead = _ahead(t)
+    moved, near = (line.move(t) if t else best), line.move(t + ahead)
+    if has_kinks(best.objective) or best.objective.intercept != "free":
+        moved.ask_loss()
+    else:
+        moved.ask()
     # Where an exponential is beyond all numbers, a programme could not even hold its plane.
-    while not has_kinks(best.objective) and ahead > 1e-12:
-        if not line.at(t + ahead)[0] > _HIGHEST * max(best.value, run.at_zero):
-            break
+    while not has_kinks(best.objective) and ahead > 1e-12 and near.value > _HIGHEST * max(best.value, run.at_zero):
         ahead *= 0.1
-    return (line.move(t) if t else best), line.move(t + ahead)
+        near = line.move(t + ahead)
+    return moved, near
 
 
 def _thinned(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
@@ -260,13 +268,14 @@ def _thinned(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
     return best, len(_SLACKS)
 
 
-def _leaning(line: Line, accuracy: float) -> Line:
-    """The line to the same weights, with the intercepts that suit them best."""
+def _leaning(line: Line, run: _Progress) -> Line:
+    """The line to the same weights, with the intercepts that suit them best; roughly, for it is but a direction."""
     end = line.move(1.0)
     if has_kinks(end.objective) and end.objective.n_outputs == 1:
-        best = end.shifted(valley(end.along_intercept(), -np.inf, np.inf, 1e-3, roughly=True).t)
+        run.lean = valley(end.along_intercept(), -np.inf, np.inf, run.lean or _FIRST_LEAN, roughly=True).t
+        best = end.shifted(run.lean)
     else:
-        best = settled(end, accuracy)
+        best = newton_shifted(end, clipped=True) or settled(end, run.accuracy)
     shift = best.theta - end.theta
     k = line.point.objective.n_outputs
     if line.point.objective.intercept != "free":
@@ -284,6 +293,7 @@ class _Progress:
         self.value, self.bound, self.still, self.planes = math.inf, -math.inf, 0, 0
         self.noted = math.inf  # the gap when it last fell by much
         self.step = 1.0  # where a line search looks first
+        self.lean = 0.0  # of the intercept, at the end of the last line
 
     @property
     def accuracy(self) -> float:
@@ -293,13 +303,27 @@ class _Progress:
         return max(0.01 * self.tol, min(wanted, _ROUNDED))
 
     @property
+    def _is_far(self) -> bool:
+        """Whether a step may be rough: an intercept is searched for after it, and the end is not near."""
+        free = self.objective.intercept == "free"
+        return free and math.isfinite(self.value) and self.gap > max(_FAR * self.tol, _ROUGH) * abs(self.value)
+
+    @property
+    def accuracy_of_steps(self) -> float:
+        """That of a line search: where J is smooth and curved, a part of the gap will do."""
+        o = self.objective
+        if not (o.loss.smooth and o.penalty.plain and math.isfinite(self.value) and self.value > 0):
+            return self.accuracy
+        return max(self.accuracy, min(_ROUGH_STEP * self.gap / self.value, _ROUNDED))
+
+    @property
     def gap(self) -> float:
         """J⁺ − J⁻."""
         return self.value - self.bound if math.isfinite(self.value) else self.at_zero
 
     def searched(self, line: Line, *, bounded: bool) -> float:
         """Where J is least on a line; beyond t = 1 that may leave the bounds."""
-        t = least(line, 1.0 if bounded else np.inf, self.step, self.accuracy)
+        t = least(line, 1.0 if bounded else np.inf, self.step, self.accuracy_of_steps, roughly=self._is_far)
         self.step = min(1.0, 2 * t) or max(0.5 * self.step, _SHORTEST)
         return t
 

@@ -46,13 +46,13 @@ class Valley:
     up: float = math.nan
 
 
-def least(line: Line, high: float, first: float, accuracy: float) -> float:
+def least(line: Line, high: float, first: float, accuracy: float, *, roughly: bool = False) -> float:
     """Where J is least for 0 ≤ t ≤ high: exactly for a piecewise linear loss, else to a relative accuracy of J.
 
-    `first` is where it looks first.
+    `first` is where it looks first. For a piecewise linear loss a bucket of its kinks will do, `roughly`.
     """
     if has_kinks(line.point.objective):
-        return max(0.0, valley(line, 0.0, high, first).t)  # a kink at zero may be rounded to just below it
+        return max(0.0, valley(line, 0.0, high, first, roughly=roughly).t)  # a kink at zero may be rounded to below it
     return line.least(0.0, high, min(first, high), accuracy)
 
 
@@ -106,7 +106,8 @@ class _Search:
         if low > -np.inf:
             self.begin, self.end = low, low + _BESIDE * (first - low)
         else:
-            reach = _BESIDE * 0.1 * max(1.0, abs(first))
+            width = 2.0 * max(line.point.objective.natural_width, abs(first)) if roughly else 0.1 * max(1.0, abs(first))
+            reach = _BESIDE * width
             self.begin, self.end = first - reach, first + reach
         self.end = min(self.end, high * (1 + 1e-9))
         self.moved = 0  # up or down; it never turns back, however the slopes at the seam of two windows are rounded

@@ -20,6 +20,7 @@ from beeline.engines.verbs import columns, values
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
+from beeline.objective.intercepts import level_intercepts
 from beeline.solvers.bundle.line_search import Valley, has_kinks, valley, valleys
 
 __all__ = ["Plane", "Planes", "balances", "settled", "settled_with_tangent", "tangent"]
@@ -113,9 +114,14 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
         return _balanced_tangent(point, accuracy, _lowest(point) if has_kinks(o) else None)
     if o.n_free:
         point = _level(point, accuracy)
-    n, product = o.n_regularized, point.loss_gradient
+    return _tangent_at(point), point
+
+
+def _tangent_at(point: Point) -> Plane:
+    """The plane that touches R at a point whose free coordinates are the best."""
+    n, product = point.objective.n_regularized, point.loss_gradient
     allowance = Allowance.of(point, point.slopes, product[n:])
-    return Plane.of(point, product, point.loss - dot(product[:n], point.theta[:n]), allowance), point
+    return Plane.of(point, product, point.loss - dot(product[:n], point.theta[:n]), allowance)
 
 
 def _tilted_tangent(point: Point) -> Plane:
@@ -139,9 +145,13 @@ def settled_with_tangent(best: Point, near: Point, accuracy: float) -> tuple[Poi
     As `settled` and `tangent`; where losses have kinks, both intercepts are searched for in the same trips.
     """
     o = best.objective
+    if o.intercept == "free" and o.n_outputs == 1 and o.loss.has_curvature:
+        best, near = level_intercepts((best, near), accuracy * abs(near.value))
+        return best, _tangent_at(near), near
     if o.intercept != "free" or o.n_outputs > 1 or not has_kinks(o):
-        plane, near = tangent(near, accuracy)
-        return settled(best, accuracy), plane, near
+        best = settled(best, accuracy)
+        best.ask_loss()
+        return best, *tangent(near, accuracy)
     lines = [point.along_intercept() for point in (best, near)]
     low, under = valleys(lines, -np.inf, np.inf, _FIRST)
     best = best.shifted(low.t)
