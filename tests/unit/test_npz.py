@@ -175,6 +175,51 @@ def test_a_broken_archive(save):
         reader(path).read()
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("rows", ["dense", "by columns", "sparse"])
+def test_any_damaged_byte_is_told_or_does_no_harm(save, compressed, rows):
+    csr = scipy.sparse.csr_array(X)
+    path = save(
+        compressed,
+        y=Y,
+        **{
+            "dense": {"X": X},
+            "by columns": {"X": np.asfortranarray(X)},
+            "sparse": {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr, "shape": csr.shape},
+        }[rows],
+    )
+    whole, told = path.read_bytes(), []
+    for place in range(0, len(whole), 3):
+        altered = bytearray(whole)
+        altered[place] ^= 255
+        path.write_bytes(bytes(altered))
+        try:
+            np.testing.assert_array_equal(reader(path, format="npz").read().block.to_dense(), X)
+        except BeelineError as error:
+            told.append(str(error))
+    assert len(told) > len(whole) / 12
+    assert all("t.npz" in sentence and "\n" not in sentence for sentence in told)
+
+
+def test_a_header_that_lies_about_the_size_takes_no_memory(save, tmp_path):
+    path = tmp_path / "t.npz"
+    for name, claimed in (("X", "(10000000000, 3)"), ("X", "(-2, 3)"), ("shape", "(100000000000,)")):
+        arrays = {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 1]} if name == "shape" else {"X": X}
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        with zipfile.ZipFile(content) as good, zipfile.ZipFile(path, "w") as archive:
+            for member in good.namelist():
+                stored = good.read(member)
+                if member == f"{name}.npy":
+                    header = stored[10:128].decode()
+                    begin, end = header.index("(") - 1, header.index("),") + 1
+                    lie = f"{header[: begin + 1]}{claimed}{header[end:]}".rstrip().ljust(117) + "\n"
+                    stored = stored[:10] + lie.encode() + stored[128:]
+                archive.writestr(member, stored)
+        with pytest.raises(FormatError, match=r"t.npz: array .*(has the impossible shape|ends too early|its shape is)"):
+            reader(path).read()
+
+
 def test_arrays_by_columns_must_fit_the_memory(save):
     path = save(X=np.asfortranarray(np.ones((100, 50))))
     with pytest.raises(FormatError, match=r"lies column by column.*ascontiguousarray"):

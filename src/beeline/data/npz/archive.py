@@ -1,14 +1,18 @@
-"""The arrays of a `.npz` archive, read in step from its beginning; nothing is unpickled."""
+"""The arrays of a `.npz` archive as NumPy opens it, taken in step from their beginnings; nothing is unpickled."""
 
 from __future__ import annotations
 
+import lzma
 import math
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
-from typing import IO, Any
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 import numpy as np
+from numpy.lib import format
+from numpy.lib.npyio import NpzFile
 
 from beeline._types import AnyArray
 from beeline.data.core.arrays import from_arrays
@@ -19,60 +23,64 @@ __all__ = ["Archive"]
 
 _CSR, _OPTIONAL = {"data", "indices", "indptr", "shape"}, {"format", "_is_array"}
 _BESIDE = {"y": "labels", "labels": "labels", "weights": "weights", "queries": "queries"}
+_HEADERS = {(1, 0): format.read_array_header_1_0, (2, 0): format.read_array_header_2_0}
+# What zipfile, its decompressors and NumPy raise for bytes that are not what they should be.
+_DAMAGED = (ValueError, KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+_SMALL = 1 << 10  # bytes that a shape or the name of a format may take
 
 
 class _Member:
-    """One array of an archive, read from its beginning."""
+    """One array of an archive, taken from its beginning in runs of items or rows.
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, file: str) -> None:
-        self.name, self._file = name, file
-        try:
-            self._stream: IO[bytes] = archive.open(f"{name}.npy")
-            version = np.lib.format.read_magic(self._stream)
-            reads = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-            if version not in reads:
+    NumPy reads a member as a whole or not at all; opening it and the array's header are NumPy's.
+    """
+
+    def __init__(self, archive: NpzFile, name: str, file: str) -> None:
+        self.name, self._archive, self._file = name, archive, file
+        with self._reading():
+            assert archive.zip is not None
+            self._stream = archive.zip.open(f"{name}.npy")
+            version = format.read_magic(self._stream)
+            if version not in _HEADERS:
                 raise FormatError(f"array {name!r} has the unknown format version {version}", file=file)
-            self.shape, self._fortran, self.dtype = reads[version](self._stream)
-        except (KeyError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
-            raise FormatError(f"array {name!r} cannot be read: {error}", file=file) from error
+            self.shape, by_columns, self.dtype = _HEADERS[version](self._stream)
+            if min(self.shape, default=0) < 0:
+                raise ValueError(f"its shape is {self.shape}")
         if self.dtype.hasobject:
             raise FormatError(f"array {name!r} holds Python objects, which are never loaded; save numbers", file=file)
-        self._fortran = self._fortran and len(self.shape) == 2 and min(self.shape) > 1
+        self.by_columns = by_columns and len(self.shape) == 2 and min(self.shape) > 1
+        self.nbytes = math.prod(self.shape) * self.dtype.itemsize
 
     def take(self, count: int) -> AnyArray:
         """The next `count` items of a vector, or rows of a matrix."""
-        if self._fortran:
+        if self.by_columns:
             raise FormatError(
                 f"array {self.name!r} lies column by column and is too large for the memory; save "
                 f"numpy.ascontiguousarray({self.name})",
                 file=self._file,
             )
         shape = (count, *self.shape[1:])
-        return np.frombuffer(self._bytes(math.prod(shape) * self.dtype.itemsize), self.dtype).reshape(shape)
-
-    def all(self) -> AnyArray:
-        """The whole array."""
-        data = self._bytes(math.prod(self.shape) * self.dtype.itemsize)
-        return np.frombuffer(data, self.dtype).reshape(self.shape, order="F" if self._fortran else "C")
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the whole array."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
-    def by_columns(self) -> bool:
-        """Whether a matrix lies column by column, so that its first rows are not its first bytes."""
-        return bool(self._fortran)
-
-    def _bytes(self, size: int) -> bytes:
-        try:
+        size = math.prod(shape) * self.dtype.itemsize
+        with self._reading():
             data = self._stream.read(size)
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-            raise FormatError(f"array {self.name!r} cannot be read: {error}", file=self._file) from error
         if len(data) != size:
             raise FormatError(f"array {self.name!r} ends too early; the file is cut off", file=self._file)
-        return data
+        return np.frombuffer(data, self.dtype).reshape(shape)
+
+    def all(self, most: int) -> AnyArray:
+        """The whole array, which must not have more than so many bytes, as NumPy reads it."""
+        if self.nbytes > most:
+            raise FormatError(f"array {self.name!r} has the impossible shape {self.shape}", file=self._file)
+        with self._reading():
+            whole: AnyArray = self._archive[self.name]
+        return whole
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except _DAMAGED as error:
+            raise FormatError(f"array {self.name!r} cannot be read: {error}", file=self._file) from error
 
     def close(self) -> None:
         """Close the stream."""
@@ -86,12 +94,13 @@ class Archive:
         self._name = name
         with ExitStack() as stack:
             try:
-                archive = stack.enter_context(zipfile.ZipFile(handle))
-            except zipfile.BadZipFile as error:
+                archive = stack.enter_context(NpzFile(handle, allow_pickle=False))
+            except (zipfile.BadZipFile, NotImplementedError) as error:
                 raise FormatError(f"this is no valid .npz file: {error}", file=name) from error
-            if not any(member.endswith(".npy") for member in archive.namelist()):
+            assert archive.zip is not None
+            if not any(member.endswith(".npy") for member in archive.zip.namelist()):
                 raise FormatError("the zip archive holds no NumPy array, so it is no .npz file; unpack it", file=name)
-            names = [member.removesuffix(".npy") for member in archive.namelist()]
+            names = archive.files
             self._check_names(names)
             self._members = {n: stack.enter_context(closing(_Member(archive, n, name))) for n in names}
             self.is_sparse = "X" not in names
@@ -133,11 +142,11 @@ class Archive:
         return shape
 
     def _sparse_shape(self) -> tuple[int, int]:
-        stored = bytes(self._members["format"].all()) if "format" in self._members else b"csr"
+        stored = bytes(self._members["format"].all(_SMALL)) if "format" in self._members else b"csr"
         kind = stored.replace(b"\0", b"").decode("ascii", "replace")
         if kind != "csr":
             raise FormatError(f"the matrix is {kind!r}, not CSR; save X.tocsr()", file=self._name)
-        shape = self._members["shape"].all()
+        shape = self._members["shape"].all(_SMALL)
         if shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
             raise FormatError(f"the shape of a matrix must be two whole numbers, not {shape}", file=self._name)
         n_rows, n_features = (int(n) for n in shape)
@@ -173,7 +182,7 @@ class Archive:
         if member.dtype.kind not in "biuf":
             raise FormatError(f"X holds {member.dtype}, not numbers", file=self._name)
         if member.by_columns and member.nbytes <= 4 * memory:
-            yield np.ascontiguousarray(member.all())
+            yield np.ascontiguousarray(member.all(4 * memory))
             return
         step = max(1, memory // max(1, self.n_features * 8))
         for start in range(0, self.n_rows, step):
