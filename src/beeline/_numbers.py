@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
+from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 
 __all__ = ["as_function", "as_number", "as_seed", "as_whole_number", "square"]
@@ -14,22 +15,24 @@ def square(number: float) -> float:
     return number * number
 
 
-def as_number(name: str, value: object) -> float:
-    """The setting as a float."""
+def as_number(name: str, value: object, of: str = "") -> float:
+    """The setting as a float; `of` says which, where a setting has several numbers."""
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterError(f"{name} must be a number, not {value!r}")
+        raise ParameterError(Argument(name), f"{of} must be a number, not {value!r}")
     try:
         return float(value)
     except OverflowError:
-        raise ParameterError(f"{name} must be at most 1.8e308, not a number of {len(str(value))} digits") from None
+        raise ParameterError(
+            Argument(name), f"{of} must be at most 1.8e308, not a number of {len(str(value))} digits"
+        ) from None
 
 
 def as_whole_number(name: str, value: object) -> int:
     """The setting as an integer."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterError(f"{name} must be a whole number, not {value!r}")
+        raise ParameterError(Argument(name), f" must be a whole number, not {value!r}")
     return int(value)
 
 
@@ -37,11 +40,11 @@ def as_seed(value: object) -> int:
     """A seed for what is random: a whole number that is not negative."""
     seed = as_whole_number("seed", value)
     if seed < 0:
-        raise ParameterError(f"seed must not be negative, not {seed}")
+        raise ParameterError(Argument("seed"), f" must not be negative, not {seed}")
     return seed
 
 
 def as_function(name: str, value: object) -> None:
     """Raise where something is given that cannot be called."""
     if value is not None and not callable(value):
-        raise ParameterError(f"{name} must be a function, not {value!r}")
+        raise ParameterError(Argument(name), f" must be a function, not {value!r}")

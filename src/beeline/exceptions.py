@@ -20,11 +20,13 @@ The tree::
     ModelWarning (UserWarning)          a model, or a search for one, is worth nothing
 
 Each message is one sentence that names what was wrong and where, and says what to do. The command line prints
-it as one line and exits with code 1, or with 2 for `ParameterError`. A warning does not keep it from its work; it is
-a line too, and the exit code is 3.
+it as one line, with its options where the sentence names arguments (`beeline._sentences`), and exits with code 1, or
+with 2 for `ParameterError`. A warning does not keep it from its work; it is a line too, and the exit code is 3.
 """
 
 from __future__ import annotations
+
+from beeline._sentences import Argument, Sentence
 
 __all__ = [
     "BeelineError",
@@ -71,7 +73,7 @@ class FormatError(DataError):
         place = [file] if file else []
         place += [f"line {line}"] if line is not None else []
         place += [f"column {column}"] if column is not None else []
-        super().__init__(f"{', '.join(place)}: {reason}" if place else reason)
+        super().__init__(Sentence(f"{', '.join(place)}: ", reason) if place else reason)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.reason, self.file, self.line, self.column)
@@ -82,7 +84,21 @@ class LabelError(DataError):
 
 
 class ParameterError(BeelineError, ValueError):
-    """An argument is out of range or contradicts another."""
+    """An argument is out of range or contradicts another.
+
+    Parameters
+    ----------
+    parts
+        The sentence. Arguments that it names are parts of their own, so that the command line can say its options
+        instead.
+    parameter
+        The argument that is to be changed; the first that the sentence names, when not given.
+    """
+
+    def __init__(self, *parts: str | Argument, parameter: str | None = None) -> None:
+        sentence = Sentence(*parts)
+        super().__init__(sentence)
+        self.parameter = sentence.argument if parameter is None else parameter
 
 
 class SourceError(BeelineError, OSError):

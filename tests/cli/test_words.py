@@ -2,33 +2,126 @@
 
 from __future__ import annotations
 
-import pytest
+import ast
+from dataclasses import fields
+from pathlib import Path
 
+import pytest
+import typer
+
+from beeline._sentences import Argument, Sentence
+from beeline.cli.app import app
 from beeline.cli.output.drawing import count, number, percent, size
-from beeline.cli.output.errors import _in_options, printable
+from beeline.cli.output.errors import printable
+from beeline.cli.output.spelling import spelled, spelled_argument
+from beeline.data.options import ReadOptions
+from beeline.fitting import Settings
+from beeline.selection import Selecting
+
+SOURCE = Path(__file__).parents[2] / "src" / "beeline"
 
 
 @pytest.mark.parametrize(
-    ("message", "shown"),
+    ("argument", "shown"),
     [
-        ("the format cannot be told; say it with format=", "the format cannot be told; say it with --format"),
-        ("say it with format=, or else convert it", "say it with --format, or else convert it"),
-        ("zero_based has no meaning for CSV; leave it out", "--zero-based has no meaning for CSV; leave it out"),
-        ("query has no meaning for npz; leave it out", "--qid has no meaning for npz; leave it out"),
-        ("n_features must be at least 1, not 0", "--n-features must be at least 1, not 0"),
-        ("x exists; say overwrite to replace it", "x exists; say --overwrite to replace it"),
-        ("read with layout dense instead", "read with --layout dense instead"),
-        ("say header=False, or header=True", "say --no-header, or --header"),
-        ("say header=False (--no-header)", "say --no-header"),
-        ("leave it out with ignore (--ignore d), or turn", "leave it out with --ignore d, or turn"),
-        ("fill it with missing='zero'", "fill it with --missing 'zero'"),
-        ("the label of row 3 is not a number", "the label of row 3 is not a number"),
-        ("a.csv, line 2: text in a column of numbers", "a.csv, line 2: text in a column of numbers"),
-        ("my-format=x.csv: no such file", "my-format=x.csv: no such file"),
+        (Argument("format"), "--format"),
+        (Argument("query"), "--qid"),
+        (Argument("C_min"), "--C-min"),
+        (Argument("output"), "--output"),
+        (Argument("header", False), "--no-header"),
+        (Argument("header", True), "--header"),
+        (Argument("zero_based", False), "--one-based"),
+        (Argument("nonnegative", True), "--nonnegative"),
+        (Argument("ignore", ["d"]), "--ignore d"),
+        (Argument("ignore", ["a b", ""]), "--ignore 'a b' --ignore ''"),
+        (Argument("text", ["a\nb"]), "--text 'a\\nb'"),
+        (Argument("missing", "zero"), "--missing zero"),
+        (Argument("folds", 0.2), "--folds 0.2"),
+        (Argument("zero_based", None), "--zero-based"),
+        (Argument("recipe"), "--like"),
+        (Argument("fit_intercept"), "--intercept"),
+        (Argument("fit_intercept", False), "--intercept none"),
+        (Argument("fit_intercept", "regularized"), "--intercept regularized"),
+        (Argument("on_point"), "on_point"),
+        (Argument("alpha", 0.5), "alpha=0.5"),
     ],
 )
-def test_arguments_are_called_by_their_options(message, shown):
-    assert _in_options(message) == shown
+def test_arguments_are_called_by_their_options(argument, shown):
+    assert spelled_argument(argument) == shown
+
+
+def test_only_arguments_are_spelled_anew():
+    sentence = Sentence("the label of tol=3.csv; say ", Argument("header", False), ", or drop the header")
+    assert sentence == "the label of tol=3.csv; say header=False, or drop the header"
+    assert spelled(sentence) == "the label of tol=3.csv; say --no-header, or drop the header"
+    assert spelled("a text with header=False") == "a text with header=False"
+
+
+# Arguments of the library that no option sets; what a loss or a solver has of its own is said with its name.
+_PYTHON_ONLY = {
+    *("all_the_way", "alpha", "bounds", "column", "costs", "curve", "delta", "groups", "idle"),
+    *("linear_solver", "max_planes", "n_shards", "number", "objectives", "on_point", "power", "quantile", "runs"),
+    *("sample_weight", "search_epsilon", "selecting", "source", "start", "strength", "variant", "warm", "y"),
+}
+
+
+def _named_in_sentences() -> dict[str, str]:
+    """Every argument that a sentence names by a constant, and a place where."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            given = [k.value for k in node.keywords if node.func.id == "ParameterError" and k.arg == "parameter"]
+            given += node.args[:1] if node.func.id == "Argument" else []
+            constants = (part.value for one in given for part in ast.walk(one) if isinstance(part, ast.Constant))
+            found |= {name: f"{path.name}:{node.lineno}" for name in constants if isinstance(name, str)}
+    return found
+
+
+def test_every_argument_in_a_sentence_has_its_option():
+    named = set(_named_in_sentences())
+    for settings in (ReadOptions, Settings, Selecting):  # whose sentences name their fields
+        named |= {field.name for field in fields(settings)}
+    assert {"tol", "C", "folds", "class_weight", "fit_intercept", "header"} <= named
+    assert {name for name in named if not spelled_argument(Argument(name)).startswith("--")} == _PYTHON_ONLY
+
+
+@pytest.mark.parametrize("command", ["train", "select"])
+def test_every_option_is_called_by_its_own_name(command):
+    options = [p for p in typer.main.get_command(app).commands[command].params if p.param_type_name == "option"]
+    assert len(options) > 30
+    for option in options:
+        assert spelled_argument(Argument(option.name)) in option.opts
+
+
+def test_every_parameter_error_names_its_parameter():
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ParameterError":
+                named = any(keyword.arg == "parameter" for keyword in node.keywords)
+                inside = [a.func.id for a in node.args if isinstance(a, ast.Call) and isinstance(a.func, ast.Name)]
+                assert named or "Argument" in inside, f"{path.name}:{node.lineno}"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--max-passes", "-1"), "--max-passes must be positive and finite, not -1.0"),
+        (("--C", "0"), "--C must be positive and finite, or 'auto', not 0.0"),
+        (("--folds", "3"), "--folds has no meaning without --C auto; leave it out"),
+        (("--epsilon", "auto", "--loss", "epsilon_insensitive"), "--epsilon auto has no meaning without --C auto"),
+        (("--loss", "novelty"), "take --intercept none, or a regularized one"),
+        (("--loss", "softmax", "--multiclass", "ovr"), "leave --multiclass ovr out"),
+        (("--loss", "huber", "--loss-setting", "delta=-1"), "delta must be positive and finite, not -1"),
+        (("--class-weight", "1=-2"), "--class-weight of 1.0 must be finite and not negative, not -2.0"),
+    ],
+)
+def test_errors_name_the_option_as_it_was_typed(quickly, tmp_path, options, said):
+    (tmp_path / "rows.svm").write_text("1 1:1\n-1 1:2\n1 1:3\n-1 2:1\n")
+    done = quickly("train", "rows.svm", "-o", "m.model", *options)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
 
 
 def test_numbers_are_written_for_people():

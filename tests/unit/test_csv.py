@@ -129,19 +129,19 @@ def test_names_may_be_numbers_when_it_is_said(write):
         ("", {}, DataError, r"t\.csv: the file is empty"),
         ("\ufeff\n\n", {}, DataError, "the file is empty"),
         ("a,b\n", {}, DataError, "there are no rows"),
-        ("1,2\n3,4\n", {}, FormatError, r"line 1: .*numbers where names.*--no-header"),
-        ("a,b,a\n1,2,3\n", {}, DataError, r"2 columns have the name 'a'.*--no-header"),
-        (",b\n1,2\n", {}, FormatError, r"column 1 has no name.*--ignore"),
+        ("1,2\n3,4\n", {}, FormatError, r"line 1: .*numbers where names.*header=False"),
+        ("a,b,a\n1,2,3\n", {}, DataError, r"2 columns have the name 'a'.*header=False"),
+        (",b\n1,2\n", {}, FormatError, r"column 1 has no name.*ignore=\[''\]"),
         ("a,b\n1,2\n3\n", {}, FormatError, r"t\.csv, line 3: the record has 1 field, not 2"),
         ("a,b\n1,2\n\n3,4,5\n", {}, FormatError, r"line 4: the record has 3 fields, not 2"),
         ('a,b\n"1\n",2\n', {}, FormatError, r"line 2: column 'a' has the value '1\\n'"),
-        ("a,b\n" + "1,2\n" * 9 + "x,2\n" + "1,y\n", {}, FormatError, r"line 11: column 'a' .*'x'.*--text a"),
+        ("a,b\n" + "1,2\n" * 9 + "x,2\n" + "1,y\n", {}, FormatError, r"line 11: column 'a' .*'x'.*text=\['a'\]"),
         ('a,b\n1,"open\n2,3\n', {}, FormatError, r"line 2: a field begins with a quote"),
-        ("a,b\n1,\n", {}, DataError, r"row 1: column 'b' has no value.*--missing"),
+        ("a,b\n1,\n", {}, DataError, r"row 1: column 'b' has no value.*missing='zero'"),
         ("a,b\n1,2\nNA,3\n", {}, DataError, r"row 2: column 'a' has no value"),
         ("a,b\n1,inf\n", {}, DataError, r"row 1: column 'b' is infinite.*allow_nonfinite"),
-        ("a,b\n1,\n2,\n", {"missing": "mean"}, DataError, r"column 'b' has no value at all.*--ignore b"),
-        ("a,when\n1,2024-01-31\n", {}, DataError, r"column 'when' holds dates or times.*--ignore when"),
+        ("a,b\n1,\n2,\n", {"missing": "mean"}, DataError, r"column 'b' has no value at all.*ignore=\['b'\]"),
+        ("a,when\n1,2024-01-31\n", {}, DataError, r"column 'when' holds dates or times.*ignore=\['when'\]"),
         ("a,b\n1,2\n", {"label": "B2"}, DataError, r"no column 'B2' \(label\); did you mean 'b'\?"),
         ("a,b\n1,2\n", {"ignore": ("zzz",)}, DataError, r"no column 'zzz' \(ignore\); the columns are 'a', 'b'"),
         ("a,b\n1,2\n", {"label": "a", "weight": "a"}, ParameterError, "both label and weight"),
@@ -151,7 +151,7 @@ def test_names_may_be_numbers_when_it_is_said(write):
         ("a,w\n1,x\n", {"weight": "w"}, DataError, r"weight \(column 'w'\) must be one number"),
         ("a,q\n1,1.5\n", {"query": "q"}, DataError, r"query ids \(column 'q'\) must be whole numbers"),
         ("a,q\n1,1\n2,\n", {"query": "q"}, DataError, r"row 2: the query id \(column 'q'\) is missing"),
-        ("a,b\n1,x\n2,y\n3,z\n", {"max_categories": 2}, DataError, r"column 'b' has more than 2 .*--ignore b"),
+        ("a,b\n1,x\n2,y\n3,z\n", {"max_categories": 2}, DataError, r"column 'b' has more than 2 .*ignore=\['b'\]"),
         ("a,b\n1,2\n", {"zero_based": True}, ParameterError, "zero_based has no meaning for tables"),
         (b"a,b\n1,\xff\n", {}, FormatError, r"t\.csv, line 2.*not UTF-8"),
         (b"\xff\xfea\x00", {}, FormatError, "UTF-16"),
@@ -249,7 +249,7 @@ def test_scaling_that_shifts_needs_dense_rows(write):
     data = read(path, scale="standard")
     assert not data.block.is_sparse
     assert data.X.tolist() == [[-1, 1, 0], [1, 0, 1]]
-    with pytest.raises(ParameterError, match="scale by maxabs"):
+    with pytest.raises(ParameterError, match="take scale='maxabs', or layout='dense'"):
         read(path, scale="standard", layout="sparse")
     assert read(path, scale="maxabs", layout="sparse").block.is_sparse
 
@@ -277,7 +277,7 @@ class TestRecipe:
         ("text", "options", "message"),
         [
             ("age\n4\n", {}, "no column 'protocol', which the recipe needs"),
-            ("age,protocol,more\n4,tcp,1\n", {}, "does not know column 'more'.*--ignore more"),
+            ("age,protocol,more\n4,tcp,1\n", {}, r"does not know column 'more'.*ignore=\['more'\]"),
             ("age,protocol\nold,tcp\n", {}, "line 2: column 'age' has the value 'old', which is not a number"),
             ("age,protocol,y\n1,tcp,perhaps\n", {}, "label 'perhaps'.*none of the 2 labels"),
             ("age,protocol\n1,\n", {"missing": "zero"}, "missing has no meaning"),
@@ -286,7 +286,7 @@ class TestRecipe:
     def test_what_does_not_fit_is_said(self, write, recipe, text, options, message):
         with pytest.raises(BeelineError, match=message) as caught:
             read(write(text), recipe=recipe, **options)
-        assert "--text" not in str(caught.value)
+        assert "text=" not in str(caught.value)
 
     def test_an_unknown_label_may_be_ignored(self, write, recipe):
         data = read(write("age,protocol,y\n1,tcp,perhaps\n"), recipe=recipe, ignore=("y",))

@@ -24,7 +24,7 @@ LAYERS = [
     {"cli"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-EVERYWHERE = {"exceptions", "_forks", "_lazy", "_numbers", "_thread_pool", "_types"}
+EVERYWHERE = {"exceptions", "_forks", "_lazy", "_numbers", "_sentences", "_thread_pool", "_types"}
 FORBIDDEN_IN = {
     "solvers": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},
     "losses": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},

@@ -134,7 +134,7 @@ def test_making_sparse_rows_dense_has_a_limit(monkeypatch):
     assert not learn("standard", [block], 500).apply(block).is_sparse
     scaling = learn("standard", [block], 500)
     monkeypatch.setattr(scaling_module, "DENSE_LIMIT", 1000)
-    with pytest.raises(DataError, match="scale by maxabs, or read with layout dense"):
+    with pytest.raises(DataError, match="take scale='maxabs', or read with layout='dense'"):
         learn("standard", [block], 500)
     with pytest.raises(DataError, match="maxabs"):
         scaling.apply(block)

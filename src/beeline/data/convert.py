@@ -17,6 +17,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from beeline._sentences import Argument
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset, Dataset
@@ -101,7 +102,9 @@ def convert(
     from beeline.data.store import StoreWriter
 
     if seed is not None and not shuffle:
-        raise ParameterError("seed has no meaning without shuffle; leave it out, or shuffle the rows")
+        raise ParameterError(
+            Argument("seed"), " has no meaning without ", Argument("shuffle"), "; leave it out, or shuffle the rows"
+        )
     budget = parse_size(memory)
     chosen = ReadOptions(**options)
     reader = _as_reader(source, chosen, progress)
@@ -197,7 +200,9 @@ class DatasetReader(Reader):
         meaningful = ("scale", "allow_nonfinite")
         options.refuse((f.name for f in fields(options) if f.name not in meaningful), "a data set or array")
         if options.scale != "none" and data.recipe is not None and data.recipe.scaling.kind != "none":
-            raise ParameterError(f"the data are already scaled ({data.recipe.scaling.kind}); scale the source instead")
+            raise ParameterError(
+                f"the data are already scaled ({data.recipe.scaling.kind}); scale the source instead", parameter="scale"
+            )
         self._data, self._kind = data, options.scale
         self._recipe = data.recipe or Recipe(n_features=data.n_features)
 

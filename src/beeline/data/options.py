@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, get_args
 
+from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -97,22 +98,26 @@ class ReadOptions:
         for name, choices in _CHOICES.items():
             value, allowed = getattr(self, name), get_args(choices)
             if value not in allowed:
-                raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+                raise ParameterError(Argument(name), f" must be one of {', '.join(allowed)}, not {value!r}")
         for name in ("label", "weight", "query", "delimiter"):
             if not isinstance(value := getattr(self, name), str | None):
-                raise ParameterError(f"{name} must be text, not {value!r}; write it in quotes")
+                raise ParameterError(Argument(name), f" must be text, not {value!r}; write it in quotes")
         for name in ("ignore", "text"):
             if isinstance(value := getattr(self, name), str) or not all(isinstance(column, str) for column in value):
-                raise ParameterError(f"{name} must be a list of names, not {value!r}")
+                raise ParameterError(Argument(name), f" must be a list of names, not {value!r}")
             object.__setattr__(self, name, tuple(value))  # as a recipe keeps them
         if self.recipe is not None and not hasattr(self.recipe, "feature_names"):
-            raise ParameterError(f"recipe must be a Recipe, such as that of open_store(path), not {self.recipe!r}")
+            raise ParameterError(
+                Argument("recipe"), f" must be a Recipe, such as that of open_store(path), not {self.recipe!r}"
+            )
         if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
-            raise ParameterError(f"delimiter must be one ASCII character other than a quote, not {self.delimiter!r}")
+            raise ParameterError(
+                Argument("delimiter"), f" must be one ASCII character other than a quote, not {self.delimiter!r}"
+            )
         if self.n_features is not None and self.n_features < 1:
-            raise ParameterError(f"n_features must be at least 1, not {self.n_features}")
+            raise ParameterError(Argument("n_features"), f" must be at least 1, not {self.n_features}")
         if self.max_categories < 1:
-            raise ParameterError(f"max_categories must be at least 1, not {self.max_categories}")
+            raise ParameterError(Argument("max_categories"), f" must be at least 1, not {self.max_categories}")
 
     @property
     def value_type(self) -> Literal["float64", "float32"]:
@@ -124,7 +129,7 @@ class ReadOptions:
         refused = set(names)
         for field in fields(self):
             if field.name in refused and getattr(self, field.name) != field.default:
-                raise ParameterError(f"{field.name} has no meaning for {kind}; leave it out")
+                raise ParameterError(Argument(field.name), f" has no meaning for {kind}; leave it out")
 
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -135,12 +140,12 @@ def parse_size(text: str | int) -> int:
     if isinstance(text, int):
         size = text
     elif not isinstance(text, str):
-        raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G")
+        raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G", parameter="memory")
     else:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", text.upper())
         if not match:
-            raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G")
+            raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G", parameter="memory")
         size = int(float(match[1]) * _UNITS[match[2]])
     if size <= 0:
-        raise ParameterError(f"a size must be positive, not {text!r}")
+        raise ParameterError(f"a size must be positive, not {text!r}", parameter="memory")
     return size

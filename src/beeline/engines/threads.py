@@ -32,7 +32,7 @@ class Threads(Engine):
 
     def __init__(self, memory: int = 256 << 20, n_shards: int | None = None) -> None:
         if n_shards is not None and n_shards < 1:
-            raise ParameterError(f"there must be at least one shard, not {n_shards}")
+            raise ParameterError(f"there must be at least one shard, not {n_shards}", parameter="n_shards")
         self.memory, self.n_shards = memory, n_shards
 
     def open(self, data: Dataset, groups: Ints | None = None) -> LocalRows:
@@ -119,7 +119,7 @@ class LocalRows(Rows):
     def scatter(self, column: AnyArray) -> RowVector:
         """The array itself, in views."""
         if len(column) != self.n_rows:
-            raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows")
+            raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
         return _LocalVector([column[shard.start : shard.stop] for shard in self.shards])
 
     def gather(self, vector: RowVector) -> AnyArray:

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from beeline._numbers import as_function, as_number
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
@@ -155,9 +156,16 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _refuse_search_options(self, groups: Any) -> None:  # noqa: ANN401
         if groups is not None:
-            raise ParameterError("groups have no meaning without a search; give C='auto', or leave them out")
+            raise ParameterError(
+                Argument("groups"),
+                " have no meaning without a search; give ",
+                Argument("C", "auto"),
+                ", or leave them out",
+            )
         if self._searches_epsilon:
-            raise ParameterError("epsilon='auto' is searched for together with C; give C='auto' too")
+            raise ParameterError(
+                Argument("epsilon", "auto"), " is searched for together with C; give ", Argument("C", "auto"), " too"
+            )
 
     def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
         return Selecting(
@@ -321,7 +329,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         )
         if weights.shape != (n_rows,):
             raise ParameterError(
-                f"sample_weight must have one weight a row, {n_rows} in all, not shape {weights.shape}"
+                Argument("sample_weight"), f" must have one weight a row, {n_rows} in all, not shape {weights.shape}"
             )
         return weights
 
@@ -329,7 +337,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if self.fit_intercept == "regularized":
             return "regularized"
         if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ParameterError(f"fit_intercept must be True, False or 'regularized', not {self.fit_intercept!r}")
+            raise ParameterError(
+                Argument("fit_intercept"), f" must be True, False or 'regularized', not {self.fit_intercept!r}"
+            )
         return "free" if self.fit_intercept else "none"
 
     def _seed(self) -> int:
@@ -414,7 +424,7 @@ def mixture(l1_ratio: float) -> Regularizer:
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise when a parameter is none of its choices."""
     if value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+        raise ParameterError(Argument(name), f" must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _score_of_several(model: Model, y: AnyArray, predicted: AnyArray, weights: Floats | None) -> float:

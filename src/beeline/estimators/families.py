@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beeline._numbers import as_number
+from beeline._sentences import Argument
 from beeline.estimators.base import FitIntercept
 from beeline.estimators.docs import documented
 from beeline.estimators.mean_loss import MeanLossRegressor
@@ -86,7 +87,7 @@ class QuantileRegressor(MeanLossRegressor):
 
     def _loss(self) -> Loss:
         if not 0 < as_number("quantile", self.quantile) < 1:
-            raise ParameterError(f"quantile must lie between 0 and 1, not {self.quantile}")
+            raise ParameterError(Argument("quantile"), f" must lie between 0 and 1, not {self.quantile}")
         return Quantile(self.quantile)
 
 

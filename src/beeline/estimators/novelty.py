@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
+from beeline._sentences import Argument
 from beeline._types import Floats, Ints
 from beeline.estimators.base import FitIntercept, LinearEstimator, mixture
 from beeline.estimators.docs import documented
@@ -141,5 +142,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _settings(self) -> dict[str, Any]:
         if self.fit_intercept is True:
-            raise ParameterError("fit_intercept=True would satisfy every row by itself; take False or 'regularized'")
+            raise ParameterError(
+                Argument("fit_intercept", True), " would satisfy every row by itself; take False or 'regularized'"
+            )
         return {"loss": Novelty(), "C": self.C, "regularizer": mixture(self.l1_ratio)}

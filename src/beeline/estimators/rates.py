@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from beeline._numbers import as_number
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.estimators.base import FitIntercept
 from beeline.estimators.docs import documented
@@ -178,6 +179,7 @@ class TweedieRegressor(_Rates):
             return get_loss("poisson" if self.power == 1 else "gamma")
         if not 1 < as_number("power", self.power) < 2:
             raise ParameterError(
-                f"power must lie between 1 and 2, where the loss is convex under a logarithm, not {self.power}"
+                Argument("power"),
+                f" must lie between 1 and 2, where the loss is convex under a logarithm, not {self.power}",
             )
         return Tweedie(self.power)

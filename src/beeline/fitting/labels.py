@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from beeline._numbers import as_number
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
@@ -98,8 +99,11 @@ def find_sets(y: AnyArray | LabelSets, texts: tuple[str, ...] | None = None) -> 
         y = np.asarray(y)
         if y.ndim != 2:
             raise LabelError(
-                "each row has one label and a set is needed: read the data with multilabel=True, or give y as a matrix "
-                "of 0 and 1 with a column a label"
+                Sentence(
+                    "each row has one label and a set is needed: read the data with ",
+                    Argument("multilabel", True),
+                    ", or give y as a matrix of 0 and 1 with a column a label",
+                )
             )
         if not (allowed := (y == 0) | (y == 1)).all():
             row, column = np.unravel_index(int(np.argmin(allowed)), y.shape)
@@ -177,7 +181,9 @@ def class_weights(classes: Classes, chosen: ClassWeight, weights: Floats | None)
     if isinstance(chosen, Mapping):
         each = _from_dictionary(classes.names, chosen)
         if np.count_nonzero(each) < 2:
-            raise ParameterError("class_weight leaves fewer than two classes a weight; a classifier needs at least two")
+            raise ParameterError(
+                Argument("class_weight"), " leaves fewer than two classes a weight; a classifier needs at least two"
+            )
         return each
     totals = np.bincount(classes.numbers.astype(np.int64), weights, minlength=len(classes))
     balanced: Floats = totals.sum() / (len(classes) * totals)
@@ -190,10 +196,12 @@ def _from_dictionary(names: AnyArray, chosen: Mapping[object, float]) -> Floats:
         known = set(names.tolist())
         stray = next(key for key in chosen if key not in known)
         raise ParameterError(
-            f"class_weight names the class {stray!r}, which is not among the labels: "
-            f"{shortened([str(name) for name in names])}"
+            Argument("class_weight"),
+            f" names the class {stray!r}, which is not among the labels: {shortened([str(name) for name in names])}",
         )
     for name, weight in found.items():
-        if not 0 <= as_number(f"class_weight of {name!r}", weight) < np.inf:
-            raise ParameterError(f"class_weight of {name!r} must be finite and not negative, not {weight}")
+        if not 0 <= as_number("class_weight", weight, f" of {name!r}") < np.inf:
+            raise ParameterError(
+                Argument("class_weight"), f" of {name!r} must be finite and not negative, not {weight}"
+            )
     return np.array([float(found.get(name, 1.0)) for name in names.tolist()])

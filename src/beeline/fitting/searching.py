@@ -66,10 +66,12 @@ def select_C(  # noqa: N802
     'accuracy'
     """
     if not isinstance(loss, str | Loss):
-        raise ParameterError("the second argument of select_C is the loss; give labels as y=")
+        raise ParameterError("the second argument of select_C is the loss; give labels as y=", parameter="y")
     selecting = {name: options.pop(name) for name in _names(Selecting) if name in options}
     if unknown := set(options) - set(_known()):
-        raise ParameterError(f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}")
+        raise ParameterError(
+            f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}", parameter=min(unknown)
+        )
     settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), **options)
     rows = _dataset(data)
     labels = None if y is None else np.asarray(y)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from beeline._numbers import as_number, as_seed
+from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 from beeline.losses import Loss, get_loss
 from beeline.objective import Intercept
@@ -74,7 +75,9 @@ class Settings:
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
-                raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}")
+                raise ParameterError(
+                    Argument(name), f" must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
+                )
         for name in ("C", "alpha", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             if name in ("C", "alpha") and isinstance(value, str) and value == "auto":
@@ -84,14 +87,16 @@ class Settings:
             if not 0 < _as_number(name, value) < math.inf:
                 auto = ", or 'auto'" if name in ("C", "alpha") else ""
                 least = "; for next to no regularization take a small one such as 1e-8" if name == "alpha" else ""
-                raise ParameterError(f"{name} must be positive and finite{auto}, not {value!r}{least}")
+                raise ParameterError(Argument(name), f" must be positive and finite{auto}, not {value!r}{least}")
         as_seed(self.seed)
         if (
             self.class_weight is not None
             and not isinstance(self.class_weight, Mapping)
             and (self.class_weight != "balanced")
         ):
-            raise ParameterError(f"class_weight must be a dictionary or 'balanced', not {self.class_weight!r}")
+            raise ParameterError(
+                Argument("class_weight"), f" must be a dictionary or 'balanced', not {self.class_weight!r}"
+            )
 
     @property
     def the_loss(self) -> Loss:

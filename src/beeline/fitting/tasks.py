@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
@@ -113,4 +114,4 @@ def _refuse_without_classes(settings: Settings, loss: Loss) -> None:
     what = f"the loss {loss.name!r}" if loss.labels in ("sets", "none") else "a regression"
     for name, unset in (("class_weight", None), ("probability", False), ("multiclass", "auto")):
         if getattr(settings, name) != unset:
-            raise ParameterError(f"{name} has no meaning for {what}; leave it out")
+            raise ParameterError(Argument(name), f" has no meaning for {what}; leave it out")

@@ -116,7 +116,9 @@ __all__ = [
 
 def _check_environment(text: str) -> None:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ParameterError(f"BEELINE_NUM_THREADS must be a whole number of at least 1, not {text!r}")
+        raise ParameterError(
+            f"BEELINE_NUM_THREADS must be a whole number of at least 1, not {text!r}", parameter="threads"
+        )
 
 
 # The kernels would fall back to all cores without a word.
@@ -131,5 +133,5 @@ def num_threads() -> int:
 def set_num_threads(n: int) -> None:
     """Set how many threads kernels use when they are not told otherwise."""
     if as_whole_number("the number of threads", n) < 1:
-        raise ParameterError(f"the number of threads must be at least 1, not {n}")
+        raise ParameterError(f"the number of threads must be at least 1, not {n}", parameter="threads")
     _kernels.set_num_threads(n)

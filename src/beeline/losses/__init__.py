@@ -148,12 +148,12 @@ def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, type):
-        raise ParameterError(f"give a loss, {loss.__name__}(), and not its class")
+        raise ParameterError(f"give a loss, {loss.__name__}(), and not its class", parameter="loss")
     if not isinstance(loss, str) or loss not in LOSSES:
-        raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}")
+        raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}", parameter="loss")
     known = loss_settings(loss)
     for name in settings:
         if name not in known:
             offer = f"it has {' and '.join(known)}" if known else "it has none"
-            raise ParameterError(f"the loss {loss!r} has no setting {name!r}; {offer}")
+            raise ParameterError(f"the loss {loss!r} has no setting {name!r}; {offer}", parameter=name)
     return LOSSES[loss](**settings)

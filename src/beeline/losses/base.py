@@ -321,7 +321,8 @@ class RowLoss(Loss):
                 row = int(np.argmax(wrong))
                 raise ParameterError(
                     f"{self!r} returns {values[row]} with the slope {slopes[row]} at the score {z[row]} and the label "
-                    f"{y[row]}; it must be a number at every score"
+                    f"{y[row]}; it must be a number at every score",
+                    parameter="loss",
                 )
         return values, slopes
 

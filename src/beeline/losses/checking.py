@@ -37,7 +37,9 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
     loss needs no such look.
     """
     if loss.labels not in get_args(Labels):
-        raise ParameterError(f"{loss!r} has labels = {loss.labels!r}; they are one of {', '.join(get_args(Labels))}")
+        raise ParameterError(
+            f"{loss!r} has labels = {loss.labels!r}; they are one of {', '.join(get_args(Labels))}", parameter="loss"
+        )
     if loss.trusted or not len(y):
         return
     y = y[:_ROWS]
@@ -46,7 +48,8 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
     if len(y) and values[least := int(np.argmin(values))] < -_ROUNDING * (1 + np.abs(values).max()):
         raise ParameterError(
             f"{loss!r} is {values[least]:.4g} at the score {z[least]} and the label {y[least]}; a loss must not be "
-            "negative: gaps are relative to it; a constant that is added changes no model"
+            "negative: gaps are relative to it; a constant that is added changes no model",
+            parameter="loss",
         )
     step = _STEP * direction
     sides = [(_called(loss, z + step, y)[0] - values) / _STEP, (values - _called(loss, z - step, y)[0]) / _STEP]
@@ -59,13 +62,14 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
         raise ParameterError(
             f"{loss!r} has a wrong slope: at the score {z[row]} and the label {y[row]} its value changes by "
             f"{0.5 * (sides[0][row] + sides[1][row]):.4g} and not by {along[row]:.4g}; look at its value_and_grad, or "
-            "say trusted = True"
+            "say trusted = True",
+            parameter="loss",
         )
     if isinstance(loss, ScalarLoss) and type(loss).curvature is not RowLoss.curvature:
         _check_curvature(loss, z, y, slopes)
     for lines in _lines(loss, y, n_outputs):
         if fault := lines.fault():
-            raise ParameterError(f"{loss!r} {fault}; without convexity no optimum can be certified")
+            raise ParameterError(f"{loss!r} {fault}; without convexity no optimum can be certified", parameter="loss")
     if isinstance(loss, ScalarLoss) and loss.piecewise_linear:
         _check_kinks(loss, y)
 
@@ -122,7 +126,9 @@ def settle_smoothness(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
 def _check_curvature(loss: ScalarLoss, z: Floats, y: Floats, slopes: Floats) -> None:
     h = np.asarray(loss.curvature(z.copy(), y.copy()))
     if h.shape != z.shape or not np.isfinite(h).all():
-        raise ParameterError(f"{loss!r} must return one finite curvature a row, {len(y)} numbers, not shape {h.shape}")
+        raise ParameterError(
+            f"{loss!r} must return one finite curvature a row, {len(y)} numbers, not shape {h.shape}", parameter="loss"
+        )
     sides = [(_called(loss, z + _STEP, y)[1] - slopes) / _STEP, (slopes - _called(loss, z - _STEP, y)[1]) / _STEP]
     room = _CLOSE * (1 + np.abs(h) + np.abs(sides[0] - sides[1])) + 1e-9 * np.abs(slopes) / _STEP
     wrong = (h < np.minimum(*sides) - room) | (h > np.maximum(*sides) + room)
@@ -130,17 +136,22 @@ def _check_curvature(loss: ScalarLoss, z: Floats, y: Floats, slopes: Floats) -> 
         row = int(np.argmax(wrong))
         raise ParameterError(
             f"{loss!r} has a wrong curvature: at the score {z[row]} and the label {y[row]} its slope changes by "
-            f"{0.5 * (sides[0][row] + sides[1][row]):.4g} and not by {h[row]:.4g}; look at curvature, or leave it out"
+            f"{0.5 * (sides[0][row] + sides[1][row]):.4g} and not by {h[row]:.4g}; look at curvature, or leave it out",
+            parameter="loss",
         )
 
 
 def _check_kinks(loss: ScalarLoss, y: Floats) -> None:
     """A line search believes the kinks that it is told: slopes must change by their jumps, and nowhere else."""
     if type(loss).kinks is ScalarLoss.kinks:
-        raise ParameterError(f"{loss!r} says piecewise_linear = True; it must say by kinks where its pieces meet, too")
+        raise ParameterError(
+            f"{loss!r} says piecewise_linear = True; it must say by kinks where its pieces meet, too", parameter="loss"
+        )
     told = [(np.asarray(scores), jump) for scores, jump in loss.kinks(y.copy())]
     if not all(scores.shape == y.shape and scores.dtype == np.float64 for scores, _ in told):
-        raise ParameterError(f"{loss!r} must give the scores of its kinks as float64, one a row, {len(y)} numbers")
+        raise ParameterError(
+            f"{loss!r} must give the scores of its kinks as float64, one a row, {len(y)} numbers", parameter="loss"
+        )
     for lines in _lines(loss, y, 1):
         t, slopes = lines.t, lines.slopes_at(lines.t)
         passed = sum((jump * ((t[:-1] < scores) & (scores < t[1:])) for scores, jump in told), np.zeros_like(t[1:]))
@@ -151,7 +162,8 @@ def _check_kinks(loss: ScalarLoss, y: Floats) -> None:
             raise ParameterError(
                 f"{loss!r} has other kinks than it says: as the score of the label {y[row]} goes from {t[at, row]:.4g} "
                 f"to {t[at + 1, row]:.4g}, its slope changes by {slopes[at + 1, row] - slopes[at, row]:.4g} and not by "
-                f"{passed[at, row]:.4g}; look at kinks, or leave out piecewise_linear"
+                f"{passed[at, row]:.4g}; look at kinks, or leave out piecewise_linear",
+                parameter="loss",
             )
 
 
@@ -274,22 +286,28 @@ def _called(loss: RowLoss, z: Floats, y: Floats) -> tuple[Floats, Floats]:
     given = z.copy(), y.copy()
     returned = loss.value_and_grad(*given)
     if not (isinstance(returned, tuple) and [type(part) for part in returned] == [np.ndarray] * 2):
-        raise ParameterError(f"{loss!r} must return two arrays from value_and_grad: the values, and the slopes")
+        raise ParameterError(
+            f"{loss!r} must return two arrays from value_and_grad: the values, and the slopes", parameter="loss"
+        )
     if not (np.array_equal(given[0], z) and np.array_equal(given[1], y, equal_nan=True)):
-        raise ParameterError(f"{loss!r} changes the scores or the labels that it is given; let it work on copies")
+        raise ParameterError(
+            f"{loss!r} changes the scores or the labels that it is given; let it work on copies", parameter="loss"
+        )
     values, slopes = returned
     if values.shape != (len(y),) or slopes.shape != z.shape:
         raise ParameterError(
             f"{loss!r} must return one value a row and slopes of shape {z.shape}, not shapes {values.shape} and "
-            f"{slopes.shape}"
+            f"{slopes.shape}",
+            parameter="loss",
         )
     if not all(part.dtype == np.float64 or part.dtype.kind == "i" for part in returned):
-        raise ParameterError(f"{loss!r} must return float64, not {values.dtype} and {slopes.dtype}")
+        raise ParameterError(f"{loss!r} must return float64, not {values.dtype} and {slopes.dtype}", parameter="loss")
     bad = ~np.isfinite(values + slopes.reshape(len(y), -1).sum(axis=1))
     if bad.any():
         row = int(np.argmax(bad))
         raise ParameterError(
             f"{loss!r} returns {values[row]} with the slope {slopes[row]} at the score {z[row]} and the label {y[row]}"
-            "; both must be finite"
+            "; both must be finite",
+            parameter="loss",
         )
     return values, slopes

@@ -35,7 +35,9 @@ class _Costs(ClassLoss):
         """The matrix must have a row and a column for every class."""
         if self.costs is not None and len(self.costs) != n_outputs:
             k = len(self.costs)
-            raise ParameterError(f"the costs are a matrix of {k} × {k} numbers, but there are {n_outputs} classes")
+            raise ParameterError(
+                f"the costs are a matrix of {k} × {k} numbers, but there are {n_outputs} classes", parameter="costs"
+            )
 
     def _rows(self, z: Floats, y: Floats) -> Floats:
         """Δ(y_i, k) for every row i and class k."""
@@ -136,11 +138,15 @@ def _checked(costs: Any) -> Floats:  # noqa: ANN401
     try:
         matrix = np.array(costs, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError("the costs must be a matrix of numbers, a row and a column for every class") from None
+        raise ParameterError(
+            "the costs must be a matrix of numbers, a row and a column for every class", parameter="costs"
+        ) from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ParameterError(f"the costs must be a square matrix, not of shape {matrix.shape}")
+        raise ParameterError(f"the costs must be a square matrix, not of shape {matrix.shape}", parameter="costs")
     if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
-        raise ParameterError("the costs of mistakes must be finite and not negative")
+        raise ParameterError("the costs of mistakes must be finite and not negative", parameter="costs")
     if np.diag(matrix).any():
-        raise ParameterError("the costs must have zeros on the diagonal: the right class costs nothing")
+        raise ParameterError(
+            "the costs must have zeros on the diagonal: the right class costs nothing", parameter="costs"
+        )
     return matrix

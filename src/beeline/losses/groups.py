@@ -144,5 +144,6 @@ class GroupLoss(Loss):
             g = int(np.argmax(wrong))
             raise ParameterError(
                 f"{self!r} returns {values[g]} with slopes that are no numbers for a group of "
-                f"{starts[g + 1] - starts[g]} rows; it must be a number at every score"
+                f"{starts[g + 1] - starts[g]} rows; it must be a number at every score",
+                parameter="loss",
             )

@@ -116,7 +116,9 @@ class MultivariateSquared(VectorLoss):
         """The metric must have a row and a column for every output."""
         if self.metric is not None and len(self.metric) != n_outputs:
             k = len(self.metric)
-            raise ParameterError(f"the metric is a matrix of {k} × {k} numbers, but the labels have {n_outputs}")
+            raise ParameterError(
+                f"the metric is a matrix of {k} × {k} numbers, but the labels have {n_outputs}", parameter="metric"
+            )
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and gradient M(z − y)."""
@@ -150,11 +152,15 @@ def _positive(metric: Any) -> Floats:  # noqa: ANN401
     try:
         matrix = np.array(metric, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError("the metric must be a matrix of numbers") from None
+        raise ParameterError("the metric must be a matrix of numbers", parameter="metric") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ParameterError(f"the metric must be a square matrix of finite numbers, not of shape {matrix.shape}")
+        raise ParameterError(
+            f"the metric must be a square matrix of finite numbers, not of shape {matrix.shape}", parameter="metric"
+        )
     if np.abs(matrix - matrix.T).max() > 1e-12 * np.abs(matrix).max():
-        raise ParameterError("the metric must be symmetric")
+        raise ParameterError("the metric must be symmetric", parameter="metric")
     if np.linalg.eigvalsh(matrix).min() < -1e-12 * np.abs(matrix).max():
-        raise ParameterError("the metric must not have a negative eigenvalue, or the loss would not be convex")
+        raise ParameterError(
+            "the metric must not have a negative eigenvalue, or the loss would not be convex", parameter="metric"
+        )
     return 0.5 * (matrix + matrix.T)

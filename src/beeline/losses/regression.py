@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from beeline._numbers import as_number
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import weighted_median
@@ -69,7 +70,7 @@ class _Tube(ScalarLoss):
 
     def __init__(self, epsilon: float = 0.1) -> None:
         if not 0 <= as_number("epsilon", epsilon) < math.inf:
-            raise ParameterError(f"epsilon must not be negative and must be finite, not {epsilon}")
+            raise ParameterError(Argument("epsilon"), f" must not be negative and must be finite, not {epsilon}")
         self.epsilon = float(epsilon)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from beeline._numbers import as_number
+from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 
 __all__ = ["between", "positive"]
@@ -13,12 +14,12 @@ __all__ = ["between", "positive"]
 def positive(name: str, value: float) -> float:
     """The setting, which must be positive and finite."""
     if not 0 < as_number(name, value) < math.inf:
-        raise ParameterError(f"{name} must be positive and finite, not {value}")
+        raise ParameterError(Argument(name), f" must be positive and finite, not {value}")
     return float(value)
 
 
 def between(name: str, value: float, low: float, high: float) -> float:
     """The setting, which must lie between two numbers and be neither of them."""
     if not low < as_number(name, value) < high:
-        raise ParameterError(f"{name} must be between {low:g} and {high:g}, not {value}")
+        raise ParameterError(Argument(name), f" must be between {low:g} and {high:g}, not {value}")
     return float(value)

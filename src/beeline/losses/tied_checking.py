@@ -41,7 +41,7 @@ def check_tied_loss(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> None
     _check_shapes(loss, y, starts, n_outputs)
     for at in _lines(loss, y, starts, n_outputs):
         if fault := _fault(at, -_REACH, _REACH):
-            raise ParameterError(f"{loss!r} {fault}")
+            raise ParameterError(f"{loss!r} {fault}", parameter="loss")
 
 
 def settle_tied_smoothness(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> None:
@@ -79,9 +79,13 @@ def _check_shapes(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> None:
     shapes = [per_row, z.shape] + ([(*per_row, n_extra)] if n_extra else [])
     if not isinstance(returned, tuple) or [np.shape(part) for part in returned] != shapes:
         found = [np.shape(part) for part in returned] if isinstance(returned, tuple) else type(returned).__name__
-        raise ParameterError(f"{loss!r} must return arrays of shapes {shapes} for {n} rows together, not {found}")
+        raise ParameterError(
+            f"{loss!r} must return arrays of shapes {shapes} for {n} rows together, not {found}", parameter="loss"
+        )
     if not (np.array_equal(given[0], z) and np.array_equal(given[1], y[:n])):
-        raise ParameterError(f"{loss!r} changes the scores or the labels that it is given; let it work on copies")
+        raise ParameterError(
+            f"{loss!r} changes the scores or the labels that it is given; let it work on copies", parameter="loss"
+        )
 
 
 def _lines(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> Iterator[Evaluate]:

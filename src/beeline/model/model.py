@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
@@ -247,7 +248,7 @@ class Model:
     def probabilities(self, z: Floats) -> Floats:
         """The probability of each class or label for scores of shape (n_rows, n_outputs)."""
         if not self.has_probabilities:
-            raise ParameterError(self._why_no_probabilities())
+            raise ParameterError(self._why_no_probabilities(), parameter="probability")
         return each_probability(z) if self.multilabel else probabilities(z, self.link, self.platt)
 
     def _why_no_probabilities(self) -> str:
@@ -255,9 +256,10 @@ class Model:
             return "a regression has no probabilities"
         if self.multilabel:
             return f"the loss {self.loss!r} gives scores, not probabilities; train by multilabel_logistic to have them"
-        return (
-            f"the loss {self.loss!r} gives scores, not probabilities; train with probability=True to have them "
-            "calibrated, or by the logistic loss"
+        return Sentence(
+            f"the loss {self.loss!r} gives scores, not probabilities; train with ",
+            Argument("probability", True),
+            " to have them calibrated, or by the logistic loss",
         )
 
     # Agreement with data

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from beeline import __version__
+from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.data.files.atomic import replacing
 from beeline.exceptions import MissingDependencyError, ModelError, ParameterError
@@ -39,7 +40,9 @@ def write_onnx(model: Model, path: str | os.PathLike[str], precision: Precision 
         The type of X and of everything computed from it. Every runtime has float32; float64 gives beeline's own digits.
     """
     if precision not in get_args(Precision):
-        raise ParameterError(f"precision must be one of {', '.join(get_args(Precision))}, not {precision!r}")
+        raise ParameterError(
+            Argument("precision"), f" must be one of {', '.join(get_args(Precision))}, not {precision!r}"
+        )
     if model.weights.size * np.dtype(precision).itemsize > _MOST_BYTES:
         raise ModelError("the model is larger than the 2 GB that one ONNX file can hold")
     try:

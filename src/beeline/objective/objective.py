@@ -70,10 +70,12 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not self.strength > 0:
-            raise ParameterError(f"the strength of the regularizer must be positive, not {self.strength}")
+            raise ParameterError(
+                f"the strength of the regularizer must be positive, not {self.strength}", parameter="strength"
+            )
         several = self.n_outputs > 1 if isinstance(self.loss, VectorLoss) else self.n_outputs >= 1
         if not several or self.loss.n_scores(self.n_outputs) != self.n_outputs:
-            raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row")
+            raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row", parameter="loss")
         if isinstance(self.loss, VectorLoss):
             self.loss.check_outputs(self.n_outputs)
 
@@ -265,7 +267,9 @@ class Objective:
             return self._at_constant(np.zeros(self.size))
         theta = np.array(theta, dtype=np.float64)
         if theta.shape != (self.size,):
-            raise ParameterError(f"a start must have {self.size} coordinates, not shape {theta.shape}")
+            raise ParameterError(
+                f"a start must have {self.size} coordinates, not shape {theta.shape}", parameter="start"
+            )
         return Point(self, theta, self.scores(theta), is_exact=True)
 
     def _at_constant(self, theta: Floats) -> Point:

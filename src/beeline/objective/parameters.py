@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 
@@ -54,10 +55,14 @@ class Parameters:
 
     def __post_init__(self) -> None:
         if self.intercept not in _INTERCEPTS:
-            raise ParameterError(f"intercept must be one of {', '.join(_INTERCEPTS)}, not {self.intercept!r}")
+            raise ParameterError(
+                Argument("intercept"), f" must be one of {', '.join(_INTERCEPTS)}, not {self.intercept!r}"
+            )
         if self.n_extra and self.free_extra and self.intercept == "regularized":
             raise ParameterError(
-                "a regularized intercept does not go with a loss whose own parameters are free; take a free one or none"
+                "a regularized intercept does not go with a loss whose own parameters are free; take a free one or "
+                "none",
+                parameter="intercept",
             )
         has_intercept, n_weights = self.intercept != "none", self.n_features * self.n_outputs
         free = (self.n_extra if self.free_extra else 0) + (self.n_outputs if self.intercept == "free" else 0)

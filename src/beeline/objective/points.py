@@ -331,7 +331,9 @@ class Point:
         if self.objective.n_outputs > 1 and self.objective.loss.has_curvature:
             return best_intercepts(self)
         if self.objective.n_outputs > 1:
-            raise ParameterError(f"the best intercepts of {self.objective.loss!r} do not follow from the scores")
+            raise ParameterError(
+                f"the best intercepts of {self.objective.loss!r} do not follow from the scores", parameter="loss"
+            )
         if self.objective.loss.smooth:
             return best_intercept(self)
         line = self.along_intercept()
@@ -351,7 +353,7 @@ class Point:
         if o.n_outputs > 1:
             return best_intercepts(self, _ROUGHLY if self.fall > _FAR * allowed else 0.0)
         if not o.loss.smooth:
-            raise ParameterError(f"the slopes of {o.loss!r} do not say where its intercept is level")
+            raise ParameterError(f"the slopes of {o.loss!r} do not say where its intercept is level", parameter="loss")
         if not self.loss > 0:
             return best_intercept(self)
         return best_intercept(self, max(_LEVEL, 0.5 * allowed / self.loss))

@@ -26,5 +26,7 @@ def get_regularizer(regularizer: str | Regularizer, **settings: float) -> Regula
     if isinstance(regularizer, Regularizer):
         return regularizer
     if not isinstance(regularizer, str) or regularizer not in REGULARIZERS:
-        raise ParameterError(f"there is no regularizer {regularizer!r}; there are {', '.join(REGULARIZERS)}")
+        raise ParameterError(
+            f"there is no regularizer {regularizer!r}; there are {', '.join(REGULARIZERS)}", parameter="regularizer"
+        )
     return REGULARIZERS[regularizer](**settings)

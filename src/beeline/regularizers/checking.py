@@ -36,19 +36,23 @@ def check_regularizer(omega: Regularizer, n_features: int) -> None:
     if not isinstance(modulus, int | float) or not 0 < modulus < math.inf:
         raise ParameterError(
             f"{omega!r} must have a positive modulus, by which it is strongly convex, not {modulus!r}; adding "
-            "½·modulus·‖w‖² makes any convex function so"
+            "½·modulus·‖w‖² makes any convex function so",
+            parameter="regularizer",
         )
     if omega.trusted:
         return
     value, gradient = _called(omega, np.zeros(n_features))
     if abs(value) > _ROUNDING or np.abs(gradient).max(initial=0.0) > _ROUNDING:
-        raise ParameterError(f"{omega!r} must be zero, and least, where all weights are zero; there it is {value:.4g}")
+        raise ParameterError(
+            f"{omega!r} must be zero, and least, where all weights are zero; there it is {value:.4g}",
+            parameter="regularizer",
+        )
     random = np.random.default_rng(0)
     lines = [_Line(omega, _REACH * begin, along) for begin, along in random.normal(size=(_LINES, 2, n_features))]
     lines += [_Line(omega, line.begin, _least_curved(omega, line.begin, line.direction)) for line in lines[:2]]
     for line in lines:
         if fault := line.fault():
-            raise ParameterError(f"{omega!r} {fault}")
+            raise ParameterError(f"{omega!r} {fault}", parameter="regularizer")
     if type(omega).prox is not Regularizer.prox:
         _check_prox(omega, random.normal(size=n_features))
 
@@ -143,11 +147,17 @@ def _check_prox(omega: Regularizer, v: Floats) -> None:
     for step in _PROX_STEPS:
         w = np.asarray(omega.prox(v.copy(), step))
         if w.shape != v.shape or not np.isfinite(w).all():
-            raise ParameterError(f"{omega!r} must return from prox as many finite weights as it is given, {len(v)}")
+            raise ParameterError(
+                f"{omega!r} must return from prox as many finite weights as it is given, {len(v)}",
+                parameter="regularizer",
+            )
         best = step * omega.value(w) + 0.5 * float(np.sum(np.square(w - v)))
         for other in (v, np.zeros_like(v), w + _CLOSE * v, w - _CLOSE * v, 0.5 * w):
             if step * omega.value(other) + 0.5 * float(np.sum(np.square(other - v))) < best * (1 - _ROUNDING):
-                raise ParameterError(f"{omega!r} has a wrong prox: step·Ω(w) + ½‖w − v‖² is not least where it says")
+                raise ParameterError(
+                    f"{omega!r} has a wrong prox: step·Ω(w) + ½‖w − v‖² is not least where it says",
+                    parameter="regularizer",
+                )
 
 
 def _called(omega: Regularizer, w: Floats) -> tuple[float, Floats]:
@@ -156,14 +166,22 @@ def _called(omega: Regularizer, w: Floats) -> tuple[float, Floats]:
     try:
         value, gradient = omega.value(given), omega.gradient(given)
     except (ValueError, IndexError) as error:
-        raise ParameterError(f"{omega!r} cannot be evaluated for the weights of {len(w)} features: {error}") from error
+        raise ParameterError(
+            f"{omega!r} cannot be evaluated for the weights of {len(w)} features: {error}", parameter="regularizer"
+        ) from error
     if not np.array_equal(given, w):
-        raise ParameterError(f"{omega!r} changes the weights that it is given; let it work on copies")
+        raise ParameterError(
+            f"{omega!r} changes the weights that it is given; let it work on copies", parameter="regularizer"
+        )
     if np.ndim(value) or not isinstance(gradient, np.ndarray) or gradient.shape != w.shape:
         raise ParameterError(
             f"{omega!r} must have one number as its value and {len(w)} as its gradient, not shapes {np.shape(value)} "
-            f"and {np.shape(gradient)}"
+            f"and {np.shape(gradient)}",
+            parameter="regularizer",
         )
     if not (np.isfinite(value) and np.isfinite(gradient).all()):
-        raise ParameterError(f"{omega!r} has the value {value} and a gradient that is not finite; both must be numbers")
+        raise ParameterError(
+            f"{omega!r} has the value {value} and a gradient that is not finite; both must be numbers",
+            parameter="regularizer",
+        )
     return float(value), gradient

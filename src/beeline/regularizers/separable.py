@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
@@ -85,7 +86,7 @@ class ElasticNet(Separable):
 
     def __init__(self, l1_ratio: float = 0.5, *, nonnegative: bool = False) -> None:
         if not 0 <= l1_ratio <= 1:
-            raise ParameterError(f"l1_ratio must lie between 0 and 1, not {l1_ratio}")
+            raise ParameterError(Argument("l1_ratio"), f" must lie between 0 and 1, not {l1_ratio}")
         super().__init__(float(l1_ratio), 1.0 - float(l1_ratio), nonnegative)
 
     @property

@@ -122,7 +122,8 @@ def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict
     for name, value in ours.items():
         if theirs.get(name) != value:
             raise ParameterError(
-                f"{path} is the path of another search, which differs in its {name}; choose another file, or remove it"
+                f"{path} is the path of another search, which differs in its {name}; choose another file, or remove it",
+                parameter="resume",
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from beeline._sentences import Argument, Sentence
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import Loss
 from beeline.selection.itinerary import is_noticeable
@@ -14,6 +15,7 @@ from beeline.solvers.concerns import Concern
 __all__ = ["concerns_about_search"]
 
 _NOTHING_LEFT = 1e-3  # of the training loss without a model
+_MORE_TIME = Sentence("raise ", Argument("time_limit"))
 
 
 def concerns_about_search(
@@ -32,29 +34,36 @@ def concerns_about_search(
     if failure is not None:
         concerns.append(
             Concern(
-                f"the search ended after C = {found.curve[-1].C:.6g}, since the next training failed "
-                f"({type(failure).__name__}: {failure}); scale the features, or set C_max",
+                Sentence(
+                    f"the search ended after C = {found.curve[-1].C:.6g}, since the next training failed "
+                    f"({type(failure).__name__}: {failure}); scale the features, or set ",
+                    Argument("C_max"),
+                ),
                 ConvergenceWarning,
             )
         )
     if unsolved := found.best.unsolved:
         trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
-        late = f"time_limit (now {selecting.time_limit:g})" if found.end is End.TIME and selecting.time_limit else None
-        limit = late or f"max_passes (now {selecting.max_passes:g})"
+        limit = "time_limit" if found.end is End.TIME and selecting.time_limit else "max_passes"
         concerns.append(
             Concern(
-                f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise {limit}, or scale "
-                "the features",
+                Sentence(
+                    f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise ",
+                    Argument(limit),
+                    f" (now {getattr(selecting, limit):g}), or scale the features",
+                ),
                 ConvergenceWarning,
             )
         )
     if not _is_worth_it(found, null):
         concerns.append(
             Concern(
-                f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows "
-                f"({found.best_score:.5g} at best) noticeably better than that of the intercept alone "
-                f"({found.null_score:.5g}); "
-                f"{_advice(found, null, loss)}",
+                Sentence(
+                    f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows "
+                    f"({found.best_score:.5g} at best) noticeably better than that of the intercept alone "
+                    f"({found.null_score:.5g}); ",
+                    _advice(found, null, loss),
+                ),
                 ModelWarning,
             )
         )
@@ -68,13 +77,18 @@ def concerns_about_search(
         )
     elif found.end in (End.LIMIT, End.TIME) and found.best is max(found.curve, key=lambda point: point.C):
         exact = found.best.training_loss <= _NOTHING_LEFT * null.training_loss
-        advice = "raise time_limit" if found.end is End.TIME else "scale the features"
+        advice = _MORE_TIME if found.end is End.TIME else "scale the features"
         if exact and found.end is not End.TIME:
-            advice = "training rows are told without a mistake, so that none is large enough: set C_max"
+            advice = Sentence(
+                "training rows are told without a mistake, so that none is large enough: set ", Argument("C_max")
+            )
         if found.end is End.TIME or selecting.C_max is None:
             concerns.append(
                 Concern(
-                    f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; {advice}",
+                    Sentence(
+                        f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; ",
+                        advice,
+                    ),
                     ConvergenceWarning,
                 )
             )
@@ -83,15 +97,17 @@ def concerns_about_search(
 
 def _advice(found: Selection, null: PathPoint, loss: Loss) -> str:
     if found.end is End.TIME:
-        return "raise time_limit"
+        return _MORE_TIME
     if "perceptron" in loss.name:
         return f"zero weights are an optimum of {loss.name!r}: take another loss, such as 'hinge'"
     if loss.name == "novelty":
-        return "take fit_intercept='regularized', or features that lie on one side of zero"
+        take = Argument("fit_intercept", "regularized")
+        return Sentence("take ", take, ", or features that lie on one side of zero")
     if null.loss == 0:
         return "which makes no mistakes: all labels are the same"
     if loss.classifies:
-        return "take class_weight='balanced' or another metric where classes are unbalanced, or scale the features"
+        take = Argument("class_weight", "balanced")
+        return Sentence("take ", take, " or another metric where classes are unbalanced, or scale the features")
     return "scale the features, or take another loss or metric"
 
 

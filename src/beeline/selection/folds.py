@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import ParameterError
 
@@ -58,12 +59,16 @@ def make_folds(
     """
     if isinstance(how, int | np.integer) and not isinstance(how, bool):
         if not 2 <= how <= len(numbers):
-            raise ParameterError(f"folds must lie between 2 and the number of rows, {len(numbers)}, not {how}")
+            raise ParameterError(
+                Argument("folds"), f" must lie between 2 and the number of rows, {len(numbers)}, not {how}"
+            )
         held = _fold_numbers(numbers, int(how), classes=classes, groups=groups, seed=seed)
         return [_fold(held == k, numbers, classes) for k in range(int(how))]
     if isinstance(how, float | np.floating):
         if not 0 < how < 1:
-            raise ParameterError(f"folds must be a whole number of folds or a part of the rows below 1, not {how}")
+            raise ParameterError(
+                Argument("folds"), f" must be a whole number of folds or a part of the rows below 1, not {how}"
+            )
         return [_fold(_held_out(float(how), numbers, classes, groups, seed), numbers, classes)]
     return _own_folds(how, numbers, groups)
 
@@ -88,7 +93,7 @@ def _fold_numbers(numbers: Floats, n_folds: int, *, classes: bool, groups: AnyAr
         return spread_evenly(numbers, n_folds, seed) if classes else _spread_blindly(len(numbers), n_folds, seed)
     names, sizes, of_row, order = _shuffled_groups(groups, seed)
     if len(names) < n_folds:
-        raise ParameterError(f"{n_folds} folds need as many groups, and the rows have {len(names)}")
+        raise ParameterError(f"{n_folds} folds need as many groups, and the rows have {len(names)}", parameter="groups")
     filled, fold_of = np.zeros(n_folds, np.int64), np.empty(len(names), np.int64)
     for group in order:  # the largest first, each to the fold that has the fewest rows
         fold_of[group] = int(filled.argmin())
@@ -108,7 +113,9 @@ def _shuffled_groups(groups: AnyArray, seed: int) -> tuple[AnyArray, Ints, Ints,
     try:
         names, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     except TypeError:
-        raise ParameterError("groups of different types cannot be told apart; make all numbers or all texts") from None
+        raise ParameterError(
+            Argument("groups"), " of different types cannot be told apart; make all numbers or all texts"
+        ) from None
     shuffled = np.random.default_rng(seed).permutation(len(names))
     return names, sizes, of_row.reshape(-1), shuffled[np.argsort(-sizes[shuffled], kind="stable")]
 
@@ -140,15 +147,16 @@ def _own_folds(how: Any, numbers: Floats, groups: AnyArray | None) -> list[Fold]
             pairs = how.split(np.zeros((n, 1)), numbers, groups)
             pairs = list(pairs)
         except ValueError as error:
-            raise ParameterError(f"the splitter {how!r} cannot split these rows: {error}") from error
+            raise ParameterError(f"the splitter {how!r} cannot split these rows: {error}", parameter="folds") from error
     elif isinstance(how, Iterable) and not isinstance(how, str):
         pairs = list(how)
     else:
         raise ParameterError(
-            f"folds must be a number, a part of the rows, a splitter or pairs of train and test rows, not {how!r}"
+            Argument("folds"),
+            f" must be a number, a part of the rows, a splitter or pairs of train and test rows, not {how!r}",
         )
     if not pairs:
-        raise ParameterError("folds must have at least one pair of train and test rows")
+        raise ParameterError(Argument("folds"), " must have at least one pair of train and test rows")
     return [_own_fold(k, pair, n) for k, pair in enumerate(pairs)]
 
 
@@ -156,12 +164,16 @@ def _own_fold(k: int, pair: Any, n: int) -> Fold:  # noqa: ANN401
     try:
         train, test = (_mask(np.asarray(rows), n) for rows in pair)
     except (TypeError, ValueError, IndexError) as error:
-        raise ParameterError(f"fold {k} must be a pair of train and test rows among {n} rows: {error}") from error
+        raise ParameterError(
+            f"fold {k} must be a pair of train and test rows among {n} rows: {error}", parameter="folds"
+        ) from error
     if np.any(train & test):
         row = int(np.argmax(train & test))
-        raise ParameterError(f"fold {k} trains on row {row} and holds it out; its score would be too good")
+        raise ParameterError(
+            f"fold {k} trains on row {row} and holds it out; its score would be too good", parameter="folds"
+        )
     if not (train.any() and test.any()):
-        raise ParameterError(f"fold {k} has no rows to {'hold out' if train.any() else 'train on'}")
+        raise ParameterError(f"fold {k} has no rows to {'hold out' if train.any() else 'train on'}", parameter="folds")
     return Fold(train, test)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
@@ -103,7 +104,9 @@ class _Search:
         self.metric: Metric = get_metric(selecting.metric, task.n_classes, link, task.loss)
         groups = _groups_of(task) if selecting.groups is None else np.asarray(selecting.groups)
         if groups is not None and groups.shape != (task.data.n_rows,):
-            raise ParameterError(f"groups must be one a row, {task.data.n_rows} in all, not of shape {groups.shape}")
+            raise ParameterError(
+                Argument("groups"), f" must be one a row, {task.data.n_rows} in all, not of shape {groups.shape}"
+            )
         self.folds = _folds(task, selecting.folds, groups, stopping.seed)
         column = task.sample_weight
         tied = _groups_of(task) if task.groups is not None else None
@@ -277,7 +280,8 @@ class _Search:
             k = int(np.isnan(found.best.fold_scores).argmax())
             raise ParameterError(
                 f"the metric {self.metric.name!r} has no value for the rows that fold {k} holds out, at any C; take "
-                "other folds, or another metric"
+                "other folds, or another metric",
+                parameter="folds",
             )
         null = next(point for point in self.nulls if point.epsilon == found.best.epsilon)
         found = replace(found, null_score=null.score, stop=self.selecting.stop)
@@ -314,9 +318,13 @@ def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> li
     folds = [Fold(fold.train & present, fold.test & present) for fold in folds]
     for k, fold in enumerate(folds):
         if not fold.test.any():
-            raise ParameterError(f"fold {k} holds no rows out that have a weight; take fewer or other folds")
+            raise ParameterError(
+                f"fold {k} holds no rows out that have a weight; take fewer or other folds", parameter="folds"
+            )
         if not fold.train.any():
-            raise ParameterError(f"fold {k} has no rows to train on that have a weight; take other folds")
+            raise ParameterError(
+                f"fold {k} has no rows to train on that have a weight; take other folds", parameter="folds"
+            )
         if classes and len(np.unique(labels[fold.train])) < 2:
             raise LabelError(f"the rows that fold {k} trains on have only one class; take other folds")
     return folds
@@ -325,7 +333,7 @@ def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> li
 def _epsilons(task: Task) -> Iterator[tuple[float, Task]]:
     """ε = i·max|y|/20 for i = 19 … 0 (W8), with the task for each."""
     if not hasattr(task.loss, "epsilon"):
-        raise ParameterError(f"the loss {task.loss.name!r} has no epsilon to search for")
+        raise ParameterError(f"the loss {task.loss.name!r} has no epsilon to search for", parameter="epsilon")
     targets = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
     largest = float(np.abs(targets).max(initial=0.0))
     for i in range(_STEPS_OF_EPSILON - 1, -1, -1):

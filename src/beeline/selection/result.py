@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 from beeline.solvers.concerns import Concern
 from beeline.solvers.training import Trained
@@ -137,9 +138,9 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
-            raise ParameterError(f"rule must be one of {', '.join(get_args(Rule))}, not {self.rule!r}")
+            raise ParameterError(Argument("rule"), f" must be one of {', '.join(get_args(Rule))}, not {self.rule!r}")
         if not self.curve:
-            raise ParameterError("a selection needs at least one C")
+            raise ParameterError("a selection needs at least one C", parameter="curve")
 
     @property
     def best(self) -> PathPoint:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.data.core.memory import available_memory
 from beeline.engines.verbs import columns
@@ -328,7 +329,9 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
     if needed > (free := available_memory()):
         raise ParameterError(
             f"{len(folds)} folds of {task.data.n_rows:,} rows need {needed / 1e9:.1f} GB for their scores and "
-            f"{free / 1e9:.1f} GB are free; hold a part of the rows out once instead, as folds=0.2 does"
+            f"{free / 1e9:.1f} GB are free; hold a part of the rows out once instead, as ",
+            Argument("folds", 0.2),
+            " does",
         )
     kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _SideBySide
     return kind(task, folds, stopping, rescaling)

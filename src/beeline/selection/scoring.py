@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from beeline import metrics
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
@@ -196,7 +197,8 @@ def _check_needs(metric: Metric, n_classes: int | None, link: Link, numbers: boo
         usable = [m.name for m in METRICS.values() if m.needs in have]
         raise ParameterError(
             f"the metric {metric.name!r} needs {metric.needs}, which this task does not have; take {', '.join(usable)} "
-            "or a scorer of scikit-learn"
+            "or a scorer of scikit-learn",
+            parameter="metric",
         )
 
 
@@ -209,11 +211,12 @@ def _scorer(metric: str | Callable[..., float]) -> Metric:
             scorer, name = get_scorer(metric), metric
         except ValueError:
             raise ParameterError(
-                f"there is no metric {metric!r}; there are {', '.join(METRICS)} and the scorers of scikit-learn"
+                f"there is no metric {metric!r}; there are {', '.join(METRICS)} and the scorers of scikit-learn",
+                parameter="metric",
             ) from None
         return Metric(name, True, lambda rows: _scored_by_name(name, scorer, rows))
     if not callable(metric):
-        raise ParameterError(f"metric must be a name or a scorer, not {metric!r}")
+        raise ParameterError(Argument("metric"), f" must be a name or a scorer, not {metric!r}")
     name = getattr(metric, "__name__", None) or repr(metric)
     return Metric(name, True, lambda rows: _scored(metric, rows), identity=_identity(metric))
 
@@ -245,7 +248,7 @@ def _scored_by_name(name: str, scorer: Callable[..., float], rows: HeldOut) -> f
         return _scored(scorer, rows)
     except (AttributeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise ParameterError(f"the metric {name!r} does not fit this task: {reason}") from None
+        raise ParameterError(f"the metric {name!r} does not fit this task: {reason}", parameter="metric") from None
 
 
 def _scored(scorer: Callable[..., float], rows: HeldOut) -> float:

@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 
 from beeline._numbers import as_function, as_number
+from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.exceptions import ParameterError
 from beeline.selection.folds import Splitting
@@ -94,19 +95,24 @@ class Selecting:
         for name, choices in (("rule", Rule), ("stop", Stop)):
             if getattr(self, name) not in get_args(choices):
                 raise ParameterError(
-                    f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
+                    Argument(name), f" must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
                 )
         for name in ("C_min", "C_max", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             if value is None and name != "max_passes":
                 continue
             if not 0 < as_number(name, value) < np.inf:
-                raise ParameterError(f"{name} must be positive and finite, not {value}")
+                raise ParameterError(Argument(name), f" must be positive and finite, not {value}")
         as_function("on_point", self.on_point)
         if not 1 < as_number("delta", self.delta) < np.inf:
-            raise ParameterError(f"delta must be greater than 1, not {self.delta}")
+            raise ParameterError(Argument("delta"), f" must be greater than 1, not {self.delta}")
         if self.C_min is not None and self.C_max is not None and self.C_min > self.C_max:
-            raise ParameterError(f"C_min, {self.C_min:g}, must not be greater than C_max, {self.C_max:g}")
+            raise ParameterError(
+                Argument("C_min"),
+                f", {self.C_min:g}, must not be greater than ",
+                Argument("C_max"),
+                f", {self.C_max:g}",
+            )
 
     @property
     def the_tol(self) -> float:

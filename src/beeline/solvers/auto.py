@@ -65,7 +65,7 @@ def choose_solver(
     Raises `ParameterError` for a pair that cannot work, with the names of the solvers that would.
     """
     if not isinstance(name, str) or (name != "auto" and name not in SOLVERS):
-        raise ParameterError(f"there is no solver {name!r}; there are auto, {', '.join(SOLVERS)}")
+        raise ParameterError(f"there is no solver {name!r}; there are auto, {', '.join(SOLVERS)}", parameter="solver")
     works = _Working(objective, tol, max_passes, seed)
     if name in works:
         return works[name]
@@ -74,8 +74,10 @@ def choose_solver(
     pair = f"{objective.loss!r} with {objective.regularizer!r}"
     if not (those := list(works)):
         reasons = "; ".join(f"{key} {works.refusal(key)}" for key in SOLVERS)
-        raise ParameterError(f"no solver can take {pair}: {reasons}")
-    raise ParameterError(f"the solver {name!r} {works.refusal(name)}; for {pair} take {' or '.join(those)}")
+        raise ParameterError(f"no solver can take {pair}: {reasons}", parameter="loss")
+    raise ParameterError(
+        f"the solver {name!r} {works.refusal(name)}; for {pair} take {' or '.join(those)}", parameter="solver"
+    )
 
 
 class _Working:

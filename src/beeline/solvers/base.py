@@ -21,6 +21,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument, Sentence
 from beeline._types import Floats
 from beeline.engines.verbs import values
 from beeline.exceptions import ConvergenceWarning, ParameterError
@@ -260,9 +261,9 @@ class Solver(ABC):
 
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000) -> None:
         if not tol > 0:
-            raise ParameterError(f"tol must be positive, not {tol}")
+            raise ParameterError(Argument("tol"), f" must be positive, not {tol}")
         if not max_passes > 0:
-            raise ParameterError(f"max_passes must be positive, not {max_passes}")
+            raise ParameterError(Argument("max_passes"), f" must be positive, not {max_passes}")
         self.tol, self.max_passes = tol, max_passes
         self.time_limit: float | None = None
 
@@ -312,8 +313,13 @@ class Solver(ABC):
             return f"{result.solver} {result.sentence}, since {result.doubt}"
         if result.status in (Status.LIMIT, Status.TIME):
             name = "max_passes" if result.status is Status.LIMIT else "time_limit"
-            advice = f"raise {name} (now {getattr(self, name):g}) or tol (now {self.tol:g}), or scale the features"
-            return f"{result.solver} {result.sentence}; {advice}"
+            return Sentence(
+                f"{result.solver} {result.sentence}; raise ",
+                Argument(name),
+                f" (now {getattr(self, name):g}) or ",
+                Argument("tol"),
+                f" (now {self.tol:g}), or scale the features",
+            )
         if result.status is Status.STALLED:
             return f"{result.solver} {result.sentence}; scale the features, or take another solver, loss or C"
         return None
@@ -328,7 +334,7 @@ class Solver(ABC):
     ) -> Result:
         """Minimise, without a warning; `watched` says whether the callback wants to see every iteration (None: yes)."""
         if reason := self.refusal(objective):
-            raise ParameterError(f"the solver {self.name!r} {reason}")
+            raise ParameterError(f"the solver {self.name!r} {reason}", parameter="solver")
         watched = callback is not None if watched is None else watched
         return _Run(self, objective, callback).through(self._all_steps(objective, start, watched))
 
@@ -517,7 +523,7 @@ class SeededSolver(Solver):
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
         super().__init__(tol, max_passes)
         if seed < 0:
-            raise ParameterError(f"seed must not be negative, not {seed}")
+            raise ParameterError(Argument("seed"), f" must not be negative, not {seed}")
         self.seed = seed
 
     @classmethod

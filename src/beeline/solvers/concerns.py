@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from beeline._sentences import Argument, Sentence
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import LOSSES, Loss
 from beeline.solvers.base import Result, Solver, Status
@@ -134,8 +135,10 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
             f"the model is no better than its intercept alone: zero weights are an optimum of {loss.name!r} with any "
             "regularizer; take another loss, such as 'hinge'"
         )
-    balanced = ", take class_weight='balanced' where one class is rare" if loss.classifies else ""
-    return (
+    balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if loss.classifies else ()
+    return Sentence(
         "the model is no better than its intercept alone, which is the optimum where C is so small (or alpha so "
-        f"large); raise C (lower alpha){balanced}, or let 'auto' choose it"
+        "large); raise C (lower alpha)",
+        *balanced,
+        ", or let 'auto' choose it",
     )

@@ -88,7 +88,9 @@ def _results(name: str, run: Any) -> Sequence[Result]:  # noqa: ANN401
     found = getattr(run, "results_", run)
     results = [found] if isinstance(found, Result) else found
     if not isinstance(results, Sequence) or not all(isinstance(result, Result) for result in results):
-        raise ParameterError(f"the run {name!r} must be a fitted estimator, its results_ or a Result, not {run!r}")
+        raise ParameterError(
+            f"the run {name!r} must be a fitted estimator, its results_ or a Result, not {run!r}", parameter="runs"
+        )
     return results
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
@@ -56,7 +57,7 @@ class LBFGS(Solver):
     def __init__(self, tol: float = 1e-4, max_passes: float = 1000, memory: int = 10) -> None:
         super().__init__(tol, max_passes)
         if memory < 1:
-            raise ParameterError(f"memory must be at least 1, not {memory}")
+            raise ParameterError(Argument("memory"), f" must be at least 1, not {memory}")
         self.memory = memory
 
     def refusal(self, objective: Objective) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument
 from beeline._types import Floats, Ints
 from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Rows, RowVector, Threads
@@ -107,17 +108,21 @@ class Task:
 
     def __post_init__(self) -> None:
         if not 0 < self.C < math.inf:
-            raise ParameterError(f"C must be positive and finite, not {self.C}")
+            raise ParameterError(Argument("C"), f" must be positive and finite, not {self.C}")
         if self.multiclass not in _MULTICLASS:
-            raise ParameterError(f"multiclass must be one of {', '.join(_MULTICLASS)}, not {self.multiclass!r}")
+            raise ParameterError(
+                Argument("multiclass"), f" must be one of {', '.join(_MULTICLASS)}, not {self.multiclass!r}"
+            )
         for name, column in (("labels", self.labels), ("weights", self.sample_weight)):
             if column is not None and len(column) != self.data.n_rows:
                 raise LabelError(f"{len(column)} {name} do not match {self.data.n_rows} rows")
         if self.loss.classifies != (self.n_classes is not None):
             wanted = "classes" if self.loss.classifies else "real targets"
-            raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}")
+            raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}", parameter="loss")
         if self.loss.scope == "group" and self.groups is None:
-            raise ParameterError(f"the loss {self.loss.name!r} is one of groups of rows; say where these begin")
+            raise ParameterError(
+                f"the loss {self.loss.name!r} is one of groups of rows; say where these begin", parameter="groups"
+            )
         self._check_form()
         self._check_labels()
 
@@ -125,17 +130,21 @@ class Task:
         if self.joint_only:
             if self.multiclass not in ("auto", self.loss.name):
                 raise ParameterError(
-                    f"the loss {self.loss.name!r} takes all classes together; leave multiclass={self.multiclass!r} out"
+                    f"the loss {self.loss.name!r} takes all classes together; leave ",
+                    Argument("multiclass", self.multiclass),
+                    " out",
                 )
         elif self.multiclass in _JOINT and not isinstance(self.loss, _JOINT[self.multiclass][1]):
             wanted = _JOINT[self.multiclass][1].name
             raise ParameterError(
-                f"multiclass={self.multiclass!r} extends the loss {wanted!r} to more classes, not {self.loss.name!r}"
+                Argument("multiclass", self.multiclass),
+                f" extends the loss {wanted!r} to more classes, not {self.loss.name!r}",
             )
         if self.regularizer.nonnegative and self.n_classes == 2 and (joint := self.joint_loss):
             raise ParameterError(
-                f"nonnegative=True says nothing of two classes by {joint.name!r}, of whose weights only differences "
-                "are kept; take a loss of one score, such as 'logistic' or 'hinge'"
+                Argument("nonnegative", True),
+                f" says nothing of two classes by {joint.name!r}, of whose weights only differences "
+                "are kept; take a loss of one score, such as 'logistic' or 'hinge'",
             )
 
     def _check_labels(self) -> None:
@@ -146,8 +155,9 @@ class Task:
             raise LabelError(f"the loss {self.loss.name!r} needs {kind}")
         if self.loss.labels == "none" and self.intercept == "free":
             raise ParameterError(
-                f"a free intercept alone would satisfy the loss {self.loss.name!r}; take fit_intercept=False "
-                "(--intercept none), or a regularized one"
+                f"a free intercept alone would satisfy the loss {self.loss.name!r}; take ",
+                Argument("fit_intercept", False),
+                ", or a regularized one",
             )
         self.loss.check_labels(self.labels)
 
@@ -191,7 +201,7 @@ class Task:
         """The loss of each output where each has a problem of its own."""
         loss = self.loss.each if isinstance(self.loss, VectorLoss) else self.loss
         if not isinstance(loss, ScalarLoss):
-            raise ParameterError(f"{self.loss!r} is not a loss of one score a row")
+            raise ParameterError(f"{self.loss!r} is not a loss of one score a row", parameter="loss")
         return loss
 
     @cached_property
@@ -211,7 +221,9 @@ class Task:
             return [Objective(self.rows, self.rows.scatter(labels), costs, joint, *common, n_outputs=n_outputs)]
         first, *others = self._columns()
         if others and self.loss_of_each.n_extra(1):
-            raise ParameterError(f"{self.loss!r} owns parameters, which outputs that have a problem each cannot share")
+            raise ParameterError(
+                f"{self.loss!r} owns parameters, which outputs that have a problem each cannot share", parameter="loss"
+            )
         objective = Objective(self.rows, first, costs, self.loss_of_each, *common)
         return [objective, *(objective.with_labels(column) for column in others)]
 
@@ -335,12 +347,13 @@ def check_own_parts(objective: Objective) -> None:
     if type(loss) in LOSSES.values():
         return
     if loss.name in LOSSES:
-        raise ParameterError(f"the library has a loss {loss.name!r}; give {loss!r} another name")
+        raise ParameterError(f"the library has a loss {loss.name!r}; give {loss!r} another name", parameter="loss")
     for kind in type(loss).__mro__:
         if kind in LOSSES.values() and kind.value_and_grad is not type(loss).value_and_grad:  # type: ignore[attr-defined]
             raise ParameterError(
                 f"{loss!r} has a value_and_grad of its own, which the rest of {kind.__name__} does not fit; derive it "
-                f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}"
+                f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}",
+                parameter="loss",
             )
     if objective.looks_at_all:
         _check_tied(objective)
@@ -394,7 +407,9 @@ def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats |
     halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
     outputs = first.n_outputs if first.n_outputs > 1 and halves is None else len(objectives)
     if start.weights.shape != (shape := (first.rows.n_features, outputs)):
-        raise ParameterError(f"a start must have weights of shape {shape}, not {start.weights.shape}")
+        raise ParameterError(
+            f"a start must have weights of shape {shape}, not {start.weights.shape}", parameter="start"
+        )
     if first.n_outputs == 1:
         return [o.join(start.weights[:, k], start.intercepts[k], start.extra) for k, o in enumerate(objectives)]
     if halves is not None:

@@ -36,13 +36,14 @@ def export(
     Example: beeline export income.model income.onnx --to onnx
     """
     with one_line_errors(debug):
+        from beeline._sentences import Argument
         from beeline.cli.output.model_facts import load_model
         from beeline.exceptions import ParameterError
 
         refuse_same_file(file, [model])
         trained = load_model(model)
         if precision is not None and to != "onnx":
-            raise ParameterError("precision has no meaning but for ONNX; leave it out")
+            raise ParameterError(Argument("precision"), " has no meaning but for ONNX; leave it out")
         if to == "onnx":
             trained.to_onnx(file, precision or "float32")
         elif to == "liblinear":

@@ -70,23 +70,31 @@ def predict(
 
 def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callable[[Floats], str]]:
     """(the header line, how the scores of some rows become lines)."""
+    from beeline._sentences import Argument, Sentence
     from beeline.cli.output.model_facts import class_names
     from beeline.exceptions import ParameterError
 
     if probabilities and scores:
-        raise ParameterError("give --probabilities or --scores, not both")
+        raise ParameterError("give ", Argument("probabilities"), " or ", Argument("scores"), ", not both")
     if model.classes is None:
         if probabilities or scores:
-            raise ParameterError("the model is a regression, which has neither classes nor probabilities")
+            raise ParameterError(
+                "the model is a regression, which has neither classes nor probabilities",
+                parameter="probabilities" if probabilities else "scores",
+            )
         return "", lambda z: "".join(f"{','.join(map(repr, row))}\n" for row in model.values(z).tolist())
     names = [_quoted(name) for name in class_names(model.classes)]
     if not (probabilities or scores):
         return "", lambda z: "".join(f"{label}\n" for label in _labels(model, names, z))
     if probabilities and not model.has_probabilities:
         advice = (
-            "by multilabel_logistic to have them" if model.multilabel else "with --probability to have them calibrated"
+            Sentence("by multilabel_logistic to have them")
+            if model.multilabel
+            else Sentence("with ", Argument("probability", True), " to have them calibrated")
         )
-        raise ParameterError(f"the loss {model.loss!r} gives scores, not probabilities; train {advice}")
+        raise ParameterError(
+            f"the loss {model.loss!r} gives scores, not probabilities; train ", advice, parameter="probabilities"
+        )
     columns = names[1:] if scores and model.kind == "binary" else names
 
     def lines(z: Floats) -> str:

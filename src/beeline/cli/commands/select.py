@@ -107,6 +107,7 @@ def select(
     """
     with one_line_errors(debug):
         use_threads(threads)
+        from beeline._sentences import Argument
         from beeline.cli.input.learning import fitted, prepare
         from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.input.targets import checked_model
@@ -118,7 +119,9 @@ def select(
         from beeline.fitting import Settings
 
         if cold and training.searches_epsilon:
-            raise ParameterError("cold has no meaning with epsilon=auto; leave it out")
+            raise ParameterError(
+                Argument("cold"), " has no meaning with ", Argument("epsilon", "auto"), "; leave it out"
+            )
         limits: dict[str, Any] = {
             "rule": rule,
             "stop": stop,

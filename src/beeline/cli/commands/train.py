@@ -89,6 +89,7 @@ def train(
 
 def _settings(C: str, training: TrainingOptions, searching: SearchOptions, more: dict[str, Any]) -> Settings:
     """The settings, before anything is known of the data."""
+    from beeline._sentences import Argument
     from beeline.exceptions import ParameterError
     from beeline.fitting import Settings
 
@@ -99,5 +100,7 @@ def _settings(C: str, training: TrainingOptions, searching: SearchOptions, more:
         return replace(settings, selecting=selecting)
     searching.refuse_without_search()
     if training.searches_epsilon:
-        raise ParameterError("epsilon=auto has no meaning without C=auto; give a number")
+        raise ParameterError(
+            Argument("epsilon", "auto"), " has no meaning without ", Argument("C", "auto"), "; give a number"
+        )
     return settings

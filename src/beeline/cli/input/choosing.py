@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from beeline._sentences import Argument
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting.labels import count_labels
@@ -53,5 +54,7 @@ def parse_class_weights(given: list[str], data: Dataset) -> ClassWeight:
         except ValueError:
             separator = ""
         if not separator:
-            raise ParameterError(f"class_weight must be balanced or LABEL=WEIGHT such as 1=2.5, not {item!r}")
+            raise ParameterError(
+                Argument("class_weight"), f" must be balanced or LABEL=WEIGHT such as 1=2.5, not {item!r}"
+            )
     return weights

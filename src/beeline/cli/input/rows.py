@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline.data.convert import convert, is_store, open_reader, open_store
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
@@ -146,7 +147,11 @@ class Walk:
             except RestartReading:
                 if given_away:
                     raise ParameterError(
-                        "the first rows gave a wrong idea of this file; say zero_based= or multilabel= as it is"
+                        "the first rows gave a wrong idea of this file; say ",
+                        Argument("zero_based"),
+                        " or ",
+                        Argument("multilabel"),
+                        " as it is",
                     ) from None
 
     def _known(self, block: Block) -> Block:
@@ -159,7 +164,9 @@ class Walk:
         if self.model.recipe is None and table and block.n_features != self.model.n_features:
             raise ParameterError(
                 f"the table has {block.n_features:,} features and the model {self.model.n_features:,}, taken by their "
-                "places; name a column of labels by label, and leave out columns that are no features"
+                "places; name a column of labels by ",
+                Argument("label"),
+                ", and leave out columns that are no features",
             )
         if block.indptr is None or block.indices is None or block.n_features <= self.model.n_features:
             return block
@@ -186,7 +193,9 @@ def _by_recipe(options: ReadOptions, recipe: Recipe | None, paths: list[str]) ->
     kind = options.format if options.format != "auto" else detect_format(find_files(paths)[0])
     if kind == "libsvm" and recipe.columns is None and recipe.scaling.kind == "none":
         if options.scale != "none":
-            raise ParameterError(f"scale={options.scale!r} has no meaning here: the model was trained without scaling")
+            raise ParameterError(
+                Argument("scale", options.scale), " has no meaning here: the model was trained without scaling"
+            )
         if options.zero_based is None:
             return replace(options, zero_based=recipe.index_base == 0)
         return options

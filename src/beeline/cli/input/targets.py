@@ -11,13 +11,13 @@ from beeline.cli.options.common import refuse_same_file
 __all__ = ["check_targets", "checked_file", "checked_model", "checked_page"]
 
 
-def checked_file(name: str) -> Path:
+def checked_file(name: str, parameter: str) -> Path:
     """The file, after a look whether it can be written."""
     from beeline.exceptions import ParameterError, SourceError
 
     target = Path(name)
     if target.is_dir():
-        raise ParameterError(f"{name} is a folder; give the name of a file to write")
+        raise ParameterError(f"{name} is a folder; give the name of a file to write", parameter=parameter)
     if not target.parent.is_dir():
         raise SourceError(f"{name} cannot be written: there is no folder {target.parent}")
     if not os.access(target.parent, os.W_OK):
@@ -30,9 +30,11 @@ def checked_model(name: str) -> Path:
     from beeline.exceptions import ParameterError
     from beeline.model.file import is_model_file
 
-    target = checked_file(name)
+    target = checked_file(name, "output")
     if target.exists() and not is_model_file(target):
-        raise ParameterError(f"{name} is there already and is not a model; choose another name, or remove it")
+        raise ParameterError(
+            f"{name} is there already and is not a model; choose another name, or remove it", parameter="output"
+        )
     return target
 
 
@@ -41,9 +43,11 @@ def checked_page(name: str) -> Path:
     from beeline.exceptions import ParameterError
     from beeline.plotting import load_matplotlib
 
-    target = checked_file(name)
+    target = checked_file(name, "report")
     if target.is_file() and not _begins_like_a_page(target):
-        raise ParameterError(f"{name} is there already and is not a page; choose another name, or remove it")
+        raise ParameterError(
+            f"{name} is there already and is not a page; choose another name, or remove it", parameter="report"
+        )
     load_matplotlib()
     return target
 
@@ -56,7 +60,7 @@ def check_targets(sources: list[str], *targets: str | None) -> None:
         refuse_same_file(target, sources)
     for one, other in combinations(filter(None, targets), 2):
         if Path(one).absolute() == Path(other).absolute():
-            raise ParameterError(f"{one} cannot be two files at once; choose different names")
+            raise ParameterError(f"{one} cannot be two files at once; choose different names", parameter="output")
 
 
 def _begins_like_a_page(path: Path) -> bool:

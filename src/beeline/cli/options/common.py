@@ -34,7 +34,9 @@ def refuse_same_file(output: str | None, inputs: list[str]) -> None:
         return
     for source in inputs:
         if Path(source).exists() and Path(output).samefile(source):
-            raise ParameterError(f"{output} is read by this command and cannot be written to; choose another name")
+            raise ParameterError(
+                f"{output} is read by this command and cannot be written to; choose another name", parameter="output"
+            )
 
 
 def print_json(record: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import typer
 from beeline.cli.options.groups import with_parameters
 from beeline.data.options import ReadOptions
 
-__all__ = ["spellings", "with_read_options"]
+__all__ = ["with_read_options"]
 
 # Where the option is not simply the field's name.
 _SPELLED = {
@@ -43,10 +43,6 @@ _PANELS = {
     "LIBSVM text": ("zero_based", "n_features", "multilabel", "skip_bad_lines"),
     "Values": ("scale", "dtype", "layout", "allow_nonfinite"),
 }
-# Options of single commands, as Python calls them.
-_OWN = ["memory", "overwrite", "shuffle", "seed", "loss", "C", "regularizer", "l1_ratio", "epsilon", "intercept"]
-_OWN += ["multiclass", "class_weight", "probability", "solver", "tol", "max_passes", "precision", "loss_setting"]
-_OWN += ["nonnegative", "folds", "metric", "rule", "C_min", "C_max", "cold", "resume", "report"]
 _NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store
 
 
@@ -58,12 +54,6 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _several_as_tuples(given: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-
-
-def spellings() -> dict[str, str]:
-    """How Python's arguments are called on the command line; `--yes/--no` where they can be true or false."""
-    names = [field.name for field in fields(ReadOptions) if field.name not in _NOT_OPTIONS]
-    return {name: _spelled(name) for name in (*names, *_OWN)} | {"recipe": "--like"}
 
 
 def _spelled(name: str) -> str:

@@ -69,20 +69,24 @@ class SearchOptions:
         """The page to write, if any, after a look at the files of the search: before it, not after."""
         check_targets(sources, output, self.resume, self.report)
         if self.resume is not None:
-            checked_file(self.resume)
+            checked_file(self.resume, "resume")
         return None if self.report is None else checked_page(self.report)
 
     def refuse_without_search(self) -> None:
         """Refuse options that have no meaning where C is given."""
+        from beeline._sentences import Argument
         from beeline.exceptions import ParameterError
 
         for field in fields(self):
             if field.name != "report" and getattr(self, field.name) is not None:
-                raise ParameterError(f"{field.name} has no meaning without C=auto; leave it out")
+                raise ParameterError(
+                    Argument(field.name), " has no meaning without ", Argument("C", "auto"), "; leave it out"
+                )
 
 
 def _parse_folds(text: str) -> float:
     """A whole number from 2, or a part of the rows."""
+    from beeline._sentences import Argument
     from beeline.exceptions import ParameterError
 
     try:
@@ -91,6 +95,7 @@ def _parse_folds(text: str) -> float:
         value = 0
     if not (value >= 2 if isinstance(value, int) else 0 < value < 1):
         raise ParameterError(
-            f"folds must be a whole number from 2, or a part of the rows below 1 such as 0.2, not {text!r}"
+            Argument("folds"),
+            f" must be a whole number from 2, or a part of the rows below 1 such as 0.2, not {text!r}",
         )
     return value

@@ -155,13 +155,19 @@ class TrainingOptions:
 
     def to_settings(self) -> dict[str, Any]:
         """The arguments of `Settings` that these options are; the loss with its own settings."""
+        from beeline._sentences import Argument
         from beeline.exceptions import ParameterError
         from beeline.losses import get_loss
         from beeline.regularizers import get_regularizer
 
         loss = self.named_loss or "logistic"
         if self.l1_ratio is not None and self.regularizer != "elastic_net":
-            raise ParameterError("l1_ratio has no meaning without regularizer=elastic_net; leave it out")
+            raise ParameterError(
+                Argument("l1_ratio"),
+                " has no meaning without ",
+                Argument("regularizer", "elastic_net"),
+                "; leave it out",
+            )
         same = ("nonnegative", "intercept", "multiclass", "solver", "max_passes", "time_limit", "seed")
         return {name: getattr(self, name) for name in same} | {
             "loss": get_loss(loss, **self._loss_settings(loss)),
@@ -172,12 +178,15 @@ class TrainingOptions:
 
     def _loss_settings(self, loss: str) -> dict[str, Any]:
         """The settings of the loss's own: numbers, or matrices as JSON."""
+        from beeline._sentences import Argument
         from beeline.exceptions import ParameterError
 
         if self.epsilon is not None and not loss.endswith("epsilon_insensitive"):
-            raise ParameterError("epsilon has no meaning without an ε-insensitive loss; leave it out")
+            raise ParameterError(Argument("epsilon"), " has no meaning without an ε-insensitive loss; leave it out")
         if self.loss_setting and self.named_loss is None:
-            raise ParameterError("loss_setting has no meaning without --loss; name the loss")
+            raise ParameterError(
+                Argument("loss_setting"), " has no meaning without ", Argument("loss"), "; name the loss"
+            )
         epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
         settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
         return settings | dict(_named_value(item) for item in self.loss_setting or [])
@@ -187,6 +196,7 @@ def _named_value(item: str) -> tuple[str, float | list[Any]]:
     """NAME=VALUE, taken apart."""
     import json
 
+    from beeline._sentences import Argument
     from beeline.exceptions import ParameterError
 
     name, _, text = item.partition("=")
@@ -196,14 +206,15 @@ def _named_value(item: str) -> tuple[str, float | list[Any]]:
         value = None
     if not isinstance(value, int | float | list):
         raise ParameterError(
-            "loss_setting must be a name with a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]], "
-            f"not {item!r}"
+            Argument("loss_setting"),
+            f" must be a name with a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]], not {item!r}",
         )
     return name, value
 
 
 def number_or_auto(name: str, text: str) -> float | Literal["auto"]:
     """The number, or `auto`."""
+    from beeline._sentences import Argument
     from beeline.exceptions import ParameterError
 
     if text == "auto":
@@ -211,4 +222,4 @@ def number_or_auto(name: str, text: str) -> float | Literal["auto"]:
     try:
         return float(text)
     except ValueError:
-        raise ParameterError(f"{name} must be a number or auto, not {text!r}") from None
+        raise ParameterError(Argument(name), f" must be a number or auto, not {text!r}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from beeline.cli.output.errors import print_line
 from beeline.cli.output.exit_codes import CONCERNED
+from beeline.cli.output.spelling import spelled
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Concerns"]
-
-# Python's names in sentences about a training or a search, where they are options of the command line.
-_NAMES = re.compile(r"(?<![\w'\"-])(max_passes|time_limit|C_max|C_min|tol(?= \(now))")
 
 
 class Concerns:
@@ -40,18 +37,24 @@ class Concerns:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        ours = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning | ModelWarning)]
+        ours = [_sentence(w.message) for w in caught if issubclass(w.category, ConvergenceWarning | ModelWarning)]
         self.add(ours)
-        for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        for sentence in dict.fromkeys(_sentence(warning.message) for warning in caught):
             if sentence not in ours:
                 print_line("warning", sentence, color="33")
 
     def say(self) -> None:
         """Print a line for each, in the words of the command line."""
         for sentence in self.sentences:
-            print_line("warning", _NAMES.sub(lambda m: f"--{m[1].replace('_', '-')}", sentence), color="33")
+            print_line("warning", spelled(sentence), color="33")
 
     def leave(self) -> None:
         """Leave with the exit code for concerns, if there are any."""
         if self:
             raise SystemExit(CONCERNED)
+
+
+def _sentence(message: Warning | str) -> str:
+    """What a warning says, with the arguments that it names."""
+    whole = message.args[0] if isinstance(message, Warning) and len(message.args) == 1 else str(message)
+    return whole if isinstance(whole, str) else str(message)

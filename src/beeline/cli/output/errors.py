@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import sys
 import traceback
@@ -14,6 +13,7 @@ from types import FrameType
 from typing import NoReturn, TextIO
 
 from beeline.cli.output.exit_codes import BY_SIGNAL, FAILED, USAGE
+from beeline.cli.output.spelling import spelled
 from beeline.exceptions import BeelineError, ParameterError
 
 __all__ = ["interrupted", "one_line_errors", "print_line", "printable", "styled"]
@@ -83,7 +83,7 @@ def printable(text: str) -> str:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, BeelineError):
-        return _in_options(str(error))
+        return spelled(error.args[0] if len(error.args) == 1 else str(error))
     if isinstance(error, MemoryError):
         return "not enough memory; give a smaller --memory"
     if isinstance(error, OSError) and error.strerror:
@@ -100,16 +100,3 @@ def _leave_quietly() -> NoReturn:
     # Python flushes standard output at exit, which would fail once more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(BY_SIGNAL + signal.SIGPIPE)
-
-
-def _in_options(message: str) -> str:
-    """The message with Python's names of arguments replaced by the options of the command line."""
-    from beeline.cli.options.reading import spellings
-
-    options = {name: spelled.split("/") for name, spelled in spellings().items()}
-    name = rf"(?<![-\w])({'|'.join(options)})"
-    message = re.sub(rf"{name}=(True|False)\b", lambda m: options[m[1]][-1 if m[2] == "False" else 0], message)
-    message = re.sub(rf"^{name}(?= has no meaning| must )", lambda m: options[m[1]][0], message)
-    message = re.sub(rf"(?<=say |ith ){name}\b(?!=)", lambda m: options[m[1]][0], message)
-    message = re.sub(rf"{name}=(?=([^\s,;.)]?))", lambda m: options[m[1]][0] + (" " if m[2] else ""), message)
-    return re.sub(r"(--[a-z-]+) \((\1(?: [^)]*)?)\)", r"\2", message)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
@@ -44,12 +45,16 @@ class Targets:
         """Those that were given; weights otherwise those that the data have inside, if any."""
         inside = data.weights
         if weights is not None and inside is not None:
-            raise ParameterError("the data already have weights; give sample_weight or weights in the data, not both")
+            raise ParameterError(
+                "the data already have weights; give ", Argument("sample_weight"), " or weights in the data, not both"
+            )
         if weights is not None and len(weights) and (not np.isfinite(weights).all() or weights.min() < 0):
             raise DataError("sample weights must be finite and not negative")
         groups = None if groups is None else np.asarray(groups)
         if groups is not None and groups.shape != (data.n_rows,):
-            raise ParameterError(f"groups must be one a row, {data.n_rows} in all, not of shape {groups.shape}")
+            raise ParameterError(
+                Argument("groups"), f" must be one a row, {data.n_rows} in all, not of shape {groups.shape}"
+            )
         return cls(labels, inside if weights is None else weights, groups)
 
     @cached_property

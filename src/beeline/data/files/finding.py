@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
+from beeline._sentences import Argument, Sentence
 from beeline.exceptions import DataError, FormatError, ParameterError, SourceError
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def find_files(source: PathLike | Sequence[PathLike]) -> list[SourceFile]:
     several: Sequence[Any] = [source] if one else list(cast("Sequence[PathLike]", source))
     if not all(isinstance(item, (str, os.PathLike)) for item in several):
         raise ParameterError(
-            f"a source is a path, several paths, an array, a matrix or a frame, not {type(source).__name__}"
+            f"a source is a path, several paths, an array, a matrix or a frame, not {type(source).__name__}",
+            parameter="source",
         )
     if not several:
         raise SourceError("no file was given")
@@ -307,6 +309,10 @@ def _guess_text(file: SourceFile, head: bytes) -> FileFormat:
 def _untold(file: SourceFile) -> FormatError:
     known = "LIBSVM text, CSV, Parquet, Arrow or npz"
     return FormatError(
-        f"the format cannot be told from the content; if it is {known}, say it with format=, or else convert it",
+        Sentence(
+            f"the format cannot be told from the content; if it is {known}, say it with ",
+            Argument("format"),
+            ", or else convert it",
+        ),
         file=file.name,
     )

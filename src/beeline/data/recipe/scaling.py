@@ -21,6 +21,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats
 from beeline.data.core.block import Block
 from beeline.data.core.statistics import FeatureStatistics
@@ -229,9 +230,14 @@ def check_dense_fits(n_rows: int, sparse_bytes: int, n_features: int, itemsize: 
     dense_bytes = n_rows * n_features * itemsize
     if dense_bytes > max(4 * sparse_bytes, DENSE_LIMIT):
         raise DataError(
-            f"{kind} scaling turns zeros into other numbers: {n_rows:,} sparse rows ({sparse_bytes / 1e9:.1f} GB) "
-            f"would become dense ({dense_bytes / 1e9:.1f} GB); scale by maxabs, or read with layout dense if that is "
-            "what you want"
+            Sentence(
+                f"{kind} scaling turns zeros into other numbers: {n_rows:,} sparse rows ({sparse_bytes / 1e9:.1f} GB) "
+                f"would become dense ({dense_bytes / 1e9:.1f} GB); take ",
+                Argument("scale", "maxabs"),
+                ", or read with ",
+                Argument("layout", "dense"),
+                " if that is what you want",
+            )
         )
 
 

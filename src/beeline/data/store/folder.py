@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from beeline._sentences import Argument, Sentence
 from beeline.data.files.atomic import sync_folder
 from beeline.data.store.manifest import FORMAT, MANIFEST
 from beeline.exceptions import BeelineError, StoreError
@@ -64,7 +65,13 @@ class PartialFolder:
         if not target.exists():
             return
         if not self.overwrite:
-            raise StoreError(f"{target} exists already; choose another name, or say overwrite to replace it")
+            raise StoreError(
+                Sentence(
+                    f"{target} exists already; choose another name, or say ",
+                    Argument("overwrite", True),
+                    " to replace it",
+                )
+            )
         if not _looks_like_store(target):
             raise StoreError(f"{target} is not a beeline store, so it is not overwritten; choose another name")
 

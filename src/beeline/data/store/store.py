@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beeline._forks import ForkSafeLock
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, Labels, row_numbers
 from beeline.data.core.dataset import Dataset
@@ -127,7 +128,9 @@ class Store(Dataset):
     def chunk(self, number: int) -> Block:
         """The rows of one chunk, as views of the mapped file."""
         if not 0 <= number < self.n_chunks:
-            raise ParameterError(f"chunk numbers lie between 0 and {self.n_chunks - 1}, and {number} does not")
+            raise ParameterError(
+                f"chunk numbers lie between 0 and {self.n_chunks - 1}, and {number} does not", parameter="number"
+            )
         part, local = self._locate(number)
         return part.block(local, self.n_features)
 
@@ -144,7 +147,7 @@ class Store(Dataset):
         """
         memory = self.memory if memory is None else memory
         if memory is not None and memory < 1:
-            raise ParameterError(f"memory must be at least 1 byte, not {memory}")
+            raise ParameterError(Argument("memory"), f" must be at least 1 byte, not {memory}")
         walk = self._walk(drop=self.nbytes > (_NO_BUDGET if memory is None else memory))
         if memory is None:
             yield from walk

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from beeline import __version__
+from beeline._sentences import Argument
 from beeline.data.core.block import Block
 from beeline.data.store.folder import PartialFolder, sync_file, writing
 from beeline.data.store.form import Form
@@ -61,9 +62,9 @@ class StoreWriter:
     ) -> None:
         for name, value in (("memory", memory), ("chunk_bytes", chunk_bytes), ("part_bytes", part_bytes)):
             if value < 1:
-                raise ParameterError(f"{name} must be at least 1, not {value}")
+                raise ParameterError(Argument(name), f" must be at least 1, not {value}")
         if shuffle is not None and shuffle < 0:
-            raise ParameterError(f"the seed of a shuffle must not be negative, and {shuffle} is")
+            raise ParameterError(f"the seed of a shuffle must not be negative, and {shuffle} is", parameter="seed")
         self._memory, self._seed = memory, shuffle
         self._sizes = (chunk_bytes, part_bytes)
         self._place = PartialFolder(Path(path), overwrite=overwrite)
@@ -130,7 +131,9 @@ class StoreWriter:
             raise DataError(f"there are no rows to write to {self._place.target}")
         n_features = self._n_features if n_features is None else n_features
         if n_features < self._n_features:
-            raise ParameterError(f"rows of {self._n_features} features do not fit into a store of {n_features}")
+            raise ParameterError(
+                f"rows of {self._n_features} features do not fit into a store of {n_features}", parameter="n_features"
+            )
         if self._form.width is not None:
             self._form = replace(self._form, width=n_features)
         with writing(self._place.target):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
 from beeline.data.recipe.recipe import Column
@@ -107,7 +108,7 @@ class RowAssembler:
     def _note(self, findings: tuple[int, int, int, list[int], list[int]], piece: Piece) -> None:
         flaw, row, k, missing, unknown = findings
         if flaw:
-            raise DataError(f"{piece.place(row)}: column {self.columns[k].name!r} {_complaint(flaw)}")
+            raise DataError(Sentence(f"{piece.place(row)}: column {self.columns[k].name!r} ", _complaint(flaw)))
         self.missing += np.array(missing, np.int64)
         for column, count in zip(self.columns, unknown, strict=True):
             if count:
@@ -165,13 +166,14 @@ def _with_room(array: AnyArray, used: int, needed: int, share: float) -> AnyArra
     return longer
 
 
-def _complaint(flaw: int) -> str:
+def _complaint(flaw: int) -> Sentence:
     if flaw == _MISSING:
-        return "has no value; fill missing values by zero or mean (--missing zero), or remove the row"
+        fill = (Argument("missing", "zero"), " or ", Argument("missing", "mean"))
+        return Sentence("has no value; fill missing values with ", *fill, ", or remove the row")
     if flaw == _INFINITE:
-        return "is infinite; replace the value, or let it pass with allow_nonfinite"
+        return Sentence("is infinite; replace the value, or let it pass with ", Argument("allow_nonfinite", True))
     assert flaw == _TOO_LARGE
-    return "is too large for float32; read with dtype float64"
+    return Sentence("is too large for float32; read with ", Argument("dtype", "float64"))
 
 
 def _as_numbers(array: Any, column: Column, piece: Piece) -> Any:  # noqa: ANN401

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
+from beeline._sentences import Argument, Sentence
 from beeline._thread_pool import DaemonThreadPool
 from beeline.data.reader import BadLines, Progress
-from beeline.data.tables.roles import flag
 from beeline.exceptions import DataError
 
 __all__ = ["Kind", "Piece", "TableSource", "ahead", "kind_of", "sliced"]
@@ -95,8 +95,11 @@ def kind_of(name: str, arrow_type: Any, where: str) -> Kind:  # noqa: ANN401
     else:
         what, remedy = "neither numbers nor text", "convert it first"
     raise DataError(
-        f"{where}column {name!r} holds {what} ({arrow_type}), which cannot be features; "
-        f"leave it out with ignore ({flag('ignore', name)}), or {remedy}"
+        Sentence(
+            f"{where}column {name!r} holds {what} ({arrow_type}), which cannot be features; leave it out with ",
+            Argument("ignore", [name]),
+            f", or {remedy}",
+        )
     )
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.tables.assembly import READY_TYPES, as_text
 from beeline.data.tables.batches import Piece, kind_of
-from beeline.data.tables.roles import Roles, flag
+from beeline.data.tables.roles import Roles
 from beeline.exceptions import DataError, LabelError
 
 __all__ = ["BesideColumns"]
@@ -68,9 +69,12 @@ class BesideColumns:
         if numbers.null_count:
             at = pc.index(numbers.is_null(), value=True).as_py()
             raise LabelError(
-                f"{piece.place(row + at)}: label {array[at].as_py()!r} (column {name!r}) is none of the "
-                f"{len(self._categories or ())} labels that the recipe knows; remove the row, or leave the "
-                f"column out with ignore ({flag('ignore', name)})"
+                Sentence(
+                    f"{piece.place(row + at)}: label {array[at].as_py()!r} (column {name!r}) is none of the "
+                    f"{len(self._categories or ())} labels that the recipe knows; remove the row, or leave the "
+                    "column out with ",
+                    Argument("ignore", [name]),
+                )
             )
         return np.asarray(numbers).astype(np.float64)
 

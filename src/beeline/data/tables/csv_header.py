@@ -6,6 +6,7 @@ import csv
 import re
 from dataclasses import dataclass
 
+from beeline._sentences import Argument, Sentence
 from beeline.data.options import ReadOptions
 from beeline.data.tables.roles import check_distinct
 from beeline.exceptions import DataError, FormatError
@@ -106,19 +107,26 @@ def split_record(record: bytes, delimiter: str, file: str, line: int) -> list[st
 
 
 def _check_names(names: list[str], options: ReadOptions, file: str) -> None:
-    hint = "; if the first line is already data, say header=False (--no-header)"
+    hint = Sentence("; if the first line is already data, say ", Argument("header", False))
     if options.header is None and all(_is_number(name) for name in names):
         raise FormatError(
-            "the first line holds numbers where names are expected; if it is data, say header=False (--no-header), "
-            "and if it is names, say header=True (--header)",
+            Sentence(
+                "the first line holds numbers where names are expected; if it is data, say ",
+                Argument("header", False),
+                ", and if it is names, say ",
+                Argument("header", True),
+            ),
             file=file,
             line=1,
         )
     for k, name in enumerate(names, start=1):
         if not name.strip() and name not in options.ignore:
             raise FormatError(
-                f"column {k} has no name; give it one, or leave it out with ignore if it numbers the rows"
-                " (ignore=[''], --ignore '')",
+                Sentence(
+                    f"column {k} has no name; give it one, or leave it out with ",
+                    Argument("ignore", [""]),
+                    " if it numbers the rows",
+                ),
                 file=file,
                 line=1,
             )

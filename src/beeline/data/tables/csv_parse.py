@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from beeline._sentences import Argument, Sentence
 from beeline.data.tables.batches import Kind
 from beeline.data.tables.csv_header import BYTE_ORDER_MARK, Header, split_record
-from beeline.data.tables.roles import flag
 from beeline.exceptions import FormatError
 from beeline.kernels import record_starts
 
@@ -203,5 +203,7 @@ class CsvParser:
             what = "true or false, as those before"
         else:
             what = "a whole number" if name in self.exact else "a number"
-        remedy = f", or read the column as categories with text ({flag('text', name)})" if self.text_helps else ""
-        return f"column {name!r} has the value {shown!r}, which is not {what}; correct the value{remedy}"
+        advice = Sentence(f"column {name!r} has the value {shown!r}, which is not {what}; correct the value")
+        if not self.text_helps:
+            return advice
+        return Sentence(advice, ", or read the column as categories with ", Argument("text", [name]))

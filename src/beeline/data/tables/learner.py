@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
+from beeline._sentences import Argument, Sentence
 from beeline.data.core.statistics import FeatureStatistics
 from beeline.data.options import ReadOptions
 from beeline.data.recipe.recipe import Column, Recipe
 from beeline.data.recipe.scaling import Scaling, ScalingLearner, learned_scaling
 from beeline.data.tables.assembly import RowAssembler, RowsBuilder, as_text
 from beeline.data.tables.batches import Kind, Piece
-from beeline.data.tables.roles import Roles, flag
+from beeline.data.tables.roles import Roles
 from beeline.exceptions import DataError
 
 __all__ = ["TableLearner"]
@@ -80,9 +81,14 @@ class TableLearner:
             into.update(array.dictionary.take(pc.unique(array.indices).drop_null()).drop_null().to_pylist())
         if len(into) > self._options.max_categories:
             raise DataError(
-                f"{piece.file + ': ' if piece.file else ''}text column {name!r} has more than "
-                f"{self._options.max_categories:,} different values, each of which would be a feature; leave it out "
-                f"with ignore ({flag('ignore', name)}), or allow more with max_categories"
+                Sentence(
+                    f"{piece.file + ': ' if piece.file else ''}text column {name!r} has more than "
+                    f"{self._options.max_categories:,} different values, each of which would be a feature; leave it "
+                    "out with ",
+                    Argument("ignore", [name]),
+                    ", or allow more with ",
+                    Argument("max_categories"),
+                )
             )
 
     def finish(self) -> Recipe:
@@ -122,14 +128,19 @@ class TableLearner:
         if column.width > 1:
             if self._assembler.missing[places].any():
                 raise DataError(
-                    f"column {column.name!r} holds lists, and missing values in lists cannot be filled by the mean; "
-                    "use missing zero"
+                    Sentence(
+                        f"column {column.name!r} holds lists, and missing values in lists cannot be filled by the "
+                        "mean; take ",
+                        Argument("missing", "zero"),
+                    )
                 )
             return 0.0
         if self.n_rows and not self._statistics.count[column.first]:
             raise DataError(
-                f"column {column.name!r} has no value at all, so there is no mean; leave it out with ignore "
-                f"({flag('ignore', column.name)})"
+                Sentence(
+                    f"column {column.name!r} has no value at all, so there is no mean; leave it out with ",
+                    Argument("ignore", [column.name]),
+                )
             )
         return float(self._statistics.mean[column.first])
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
@@ -221,8 +222,10 @@ class TableReader(Reader):
         layout, scaling, d = self._options.layout, self.recipe.scaling, self.recipe.n_features
         if scaling.shifts and layout == "sparse":
             raise ParameterError(
-                f"{scaling.kind} scaling turns zeros into other numbers, so rows cannot be sparse; scale by maxabs, or "
-                "use layout dense"
+                f"{scaling.kind} scaling turns zeros into other numbers, so rows cannot be sparse; take ",
+                Argument("scale", "maxabs"),
+                ", or ",
+                Argument("layout", "dense"),
             )
         if layout != "auto":
             return layout == "sparse"

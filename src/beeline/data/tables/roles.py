@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from beeline._sentences import Argument, Sentence
 from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError, ParameterError
 
-__all__ = ["Roles", "assign_roles", "check_distinct", "check_same_names", "flag"]
+__all__ = ["Roles", "assign_roles", "check_distinct", "check_same_names"]
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,12 @@ def assign_roles(names: Sequence[str], options: ReadOptions, where: str) -> Role
             raise DataError(f"{where}there is no column {name!r}, which the recipe needs{_did_you_mean(name, names)}")
     known = {*roles.wanted, *roles.ignored, recipe.label, recipe.weight, recipe.query}
     if strange := [name for name in names if name not in known]:
+        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
         raise DataError(
-            f"{where}the recipe does not know column {strange[0]!r}"
-            f"{f' and {len(strange) - 1} more' if len(strange) > 1 else ''}; leave it out with ignore "
-            f"({flag('ignore', strange[0])})"
+            Sentence(
+                f"{where}the recipe does not know column {strange[0]!r}{more}; leave it out with ",
+                Argument("ignore", [strange[0]]),
+            )
         )
     return roles
 
@@ -89,15 +92,19 @@ def _check_options(names: Sequence[str], options: ReadOptions, where: str) -> No
         if name is None:
             continue
         if name not in names:
-            raise DataError(f"{where}there is no column {name!r} ({option}){_did_you_mean(name, names)}")
+            raise DataError(
+                Sentence(f"{where}there is no column {name!r} (", Argument(option), f"){_did_you_mean(name, names)}")
+            )
         if name in taken:
-            raise ParameterError(f"column {name!r} cannot be both {taken[name]} and {option}")
+            raise ParameterError(f"column {name!r} cannot be both ", Argument(taken[name]), " and ", Argument(option))
         taken[name] = option
     for name in options.text:
         if name not in names:
-            raise DataError(f"{where}there is no column {name!r} (text){_did_you_mean(name, names)}")
+            raise DataError(
+                Sentence(f"{where}there is no column {name!r} (", Argument("text"), f"){_did_you_mean(name, names)}")
+            )
         if taken.get(name) in ("weight", "ignore"):
-            raise ParameterError(f"column {name!r} cannot be both {taken[name]} and text")
+            raise ParameterError(f"column {name!r} cannot be both ", Argument(taken[name]), " and ", Argument("text"))
 
 
 def _did_you_mean(name: str, names: Sequence[str]) -> str:
@@ -110,16 +117,11 @@ def _did_you_mean(name: str, names: Sequence[str]) -> str:
     return f"; the columns are {shown}{' …' if len(names) > 10 else ''}"
 
 
-def flag(option: str, name: str) -> str:
-    """How to say an option for a column on the command line, in one line whatever the name."""
-    return f"--{option} {name if name.isidentifier() else repr(name)}"
-
-
 def check_distinct(names: Iterable[str], where: str, hint: str = "") -> None:
     """Raise when two columns have the same name."""
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
-        raise DataError(f"{where}{count} columns have the name {name!r}; give each its own name{hint}")
+        raise DataError(Sentence(f"{where}{count} columns have the name {name!r}; give each its own name", hint))
 
 
 def check_same_names(first: Iterable[str], names: Iterable[str], where: str, first_file: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from beeline._sentences import Argument, Sentence
 from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError, FormatError, ParameterError
 from beeline.kernels import LIBSVM_MOST_INDEX, LibsvmDialect
@@ -21,21 +22,30 @@ _MANY = 8 << 20  # bytes of text
 
 _SENTENCES = {
     1: "the label {text} is not a number",
-    2: "the line begins with {text} and has no label; pass multilabel=True if rows may have none",
-    3: "there are several labels, {text}, in text that is read with multilabel=False; pass multilabel=True",
-    4: "the label {text} is not finite; correct it or pass allow_nonfinite=True",
+    2: Sentence(
+        "the line begins with {text} and has no label; pass ", Argument("multilabel", True), " if rows may have none"
+    ),
+    3: Sentence(
+        "there are several labels, {text}, in text that is read with ",
+        Argument("multilabel", False),
+        "; pass ",
+        Argument("multilabel", True),
+    ),
+    4: Sentence("the label {text} is not finite; correct it or pass ", Argument("allow_nonfinite", True)),
     5: "{text} is not a query id; write qid: and a whole number",
     6: "the row has no query id although rows before it have one; write qid:N behind its label",
     7: "the row has the query id {text} although rows before it have none; give one to every row or to none",
     8: "{text} is not of the form index:value",
     9: "the feature index {text} is not a whole number",
-    10: "there is a feature index 0 although features are said to count from 1; pass zero_based=True",
+    10: Sentence(
+        "there is a feature index 0 although features are said to count from 1; pass ", Argument("zero_based", True)
+    ),
     11: "the feature index {text} is repeated; each may occur once in a line",
     12: "the feature index {text} is smaller than the one before it; sort the indices of each line",
     13: "the feature index {text} lies beyond the {n_features} features that the data are said to have",
     14: f"the feature index {{text}} is larger than {LIBSVM_MOST_INDEX}",
     15: "the value {text} is not a number",
-    16: "the value {text} is not finite; correct it or pass allow_nonfinite=True",
+    16: Sentence("the value {text} is not finite; correct it or pass ", Argument("allow_nonfinite", True)),
     17: "the line is longer than 1 GiB; this is not LIBSVM text",
 }
 
@@ -127,11 +137,17 @@ def first_dialect(options: ReadOptions) -> Dialect:
         if recipe.columns is not None:
             raise DataError("the recipe is for a table with named columns and cannot be used for LIBSVM text")
         if base is not None and base != (recipe.index_base == 0):
-            raise ParameterError(f"zero_based={base} contradicts the recipe, which counts from {recipe.index_base}")
+            raise ParameterError(
+                Argument("zero_based", base), f" contradicts the recipe, which counts from {recipe.index_base}"
+            )
         if n_features not in (None, recipe.n_features):
-            raise ParameterError(f"n_features={n_features} contradicts the recipe, which has {recipe.n_features}")
+            raise ParameterError(
+                Argument("n_features", n_features), f" contradicts the recipe, which has {recipe.n_features}"
+            )
         if options.scale != "none":
-            raise ParameterError(f"scale={options.scale!r} cannot be learned anew with a recipe; leave one of them out")
+            raise ParameterError(
+                Argument("scale", options.scale), " cannot be learned anew with a recipe; leave one of them out"
+            )
         base, n_features = recipe.index_base == 0, recipe.n_features
     return Dialect(
         base=0 if base else 1,

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
@@ -98,11 +99,13 @@ class Bundle(Solver):
     ) -> None:
         super().__init__(tol, max_passes)
         if variant not in get_args(Variant):
-            raise ParameterError(f"variant must be one of {', '.join(get_args(Variant))}, not {variant!r}")
+            raise ParameterError(
+                Argument("variant"), f" must be one of {', '.join(get_args(Variant))}, not {variant!r}"
+            )
         if max_planes is not None and max_planes < 4:
-            raise ParameterError(f"max_planes must be at least 4, not {max_planes}")
+            raise ParameterError(Argument("max_planes"), f" must be at least 4, not {max_planes}")
         if idle < 1:
-            raise ParameterError(f"idle must be at least 1, not {idle}")
+            raise ParameterError(Argument("idle"), f" must be at least 1, not {idle}")
         self.variant, self.max_planes, self.idle = variant, max_planes, idle
         self.bounds = _checked_bounds(nonnegative, bounds)
 
@@ -165,7 +168,9 @@ class Bundle(Solver):
         try:
             low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64).ravel(), n) for side in bounds)
         except ValueError:
-            raise ParameterError(f"there must be one bound for all weights, or one for each of {n}") from None
+            raise ParameterError(
+                f"there must be one bound for all weights, or one for each of {n}", parameter="bounds"
+            ) from None
         low, high = np.append(low, np.full(rest, -np.inf)), np.append(high, np.full(rest, np.inf))
         return Penalty(strength * omega.l1, strength * omega.l2, low, high)
 
@@ -185,18 +190,20 @@ class Bundle(Solver):
 
 def _checked_bounds(nonnegative: bool, bounds: Bounds | None) -> Bounds | None:
     if nonnegative and bounds is not None:
-        raise ParameterError("nonnegative=True is the same as bounds=(0, inf); leave one of them out")
+        raise ParameterError(Argument("nonnegative", True), " is the same as bounds=(0, inf); leave one of them out")
     if nonnegative:
         return _NONNEGATIVE
     if bounds is not None and not (np.all(np.asarray(bounds[0]) <= 0) and np.all(np.asarray(bounds[1]) >= 0)):
-        raise ParameterError("zero must lie within the bounds of the weights")
+        raise ParameterError("zero must lie within the bounds of the weights", parameter="bounds")
     return bounds
 
 
 def _check(point: Point) -> None:
     """The plane R ≥ 0 is in every model."""
     if point.loss < 0:
-        raise ParameterError(f"the bundle method needs a loss that is never negative, unlike {point.objective.loss!r}")
+        raise ParameterError(
+            f"the bundle method needs a loss that is never negative, unlike {point.objective.loss!r}", parameter="loss"
+        )
 
 
 def _theta(best: Point, minimum: Minimum) -> Floats:

@@ -53,7 +53,9 @@ class Lockstep:
     def __init__(self, objectives: Sequence[Objective], affine: Affine | None = None) -> None:
         first = objectives[0]
         if any(o.rows is not first.rows or o.n_outputs != first.n_outputs for o in objectives):
-            raise ParameterError("problems in lockstep share their rows and have as many scores a row")
+            raise ParameterError(
+                "problems in lockstep share their rows and have as many scores a row", parameter="objectives"
+            )
         self.first, self.affine, self.n_problems, self.passes = first, affine, len(objectives), 0.0
         self.outputs = first.n_outputs
 

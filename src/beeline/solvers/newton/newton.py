@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot, solve_positive
@@ -54,7 +55,7 @@ class Newton(Solver):
         super().__init__(tol, max_passes)
         if linear_solver not in get_args(LinearSolver):
             raise ParameterError(
-                f"linear_solver must be one of {', '.join(get_args(LinearSolver))}, not {linear_solver!r}"
+                Argument("linear_solver"), f" must be one of {', '.join(get_args(LinearSolver))}, not {linear_solver!r}"
             )
         self.linear_solver = linear_solver
 
