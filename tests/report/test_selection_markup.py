@@ -8,17 +8,21 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.resources import files
 
 import matplotlib as mpl
 import pytest
 from pages import Page
 from searches import FACTS, search
 
-from beeline.exceptions import MissingDependencyError, SourceError
+from beeline.exceptions import MissingDependencyError, ModelWarning, SourceError
 from beeline.plotting import COLOURS
 from beeline.report import selection_page, write_selection_page
-from beeline.report.markup import DARK_COLOURS, decimals, number, text
+from beeline.report.rendering import DARK_COLOURS
+from beeline.report.svg import PageFigure
+from beeline.report.values import decimals, number, shown
 from beeline.selection import End
+from beeline.solvers.concerns import Concern
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,7 @@ def page(html) -> Page:
 @pytest.fixture
 def no_figure(monkeypatch):
     """For tests of words: drawing takes most of a page's time."""
-    monkeypatch.setattr("beeline.report.selection.selection_figure", lambda _: "")
+    monkeypatch.setattr("beeline.report.selection.selection_figure", lambda _: PageFigure((), ""))
 
 
 needs_no_figure = pytest.mark.usefixtures("no_figure")
@@ -121,6 +125,44 @@ def test_every_colour_is_the_pages_own(html):
         assert "var(--score)" in picture
 
 
+TEMPLATE = "{{ 7 * 7 }} {% raw %} {# gone #} {{ facts.__class__ }}"
+
+
+@needs_no_figure
+@pytest.mark.parametrize("place", ["metric", "name", "value", "concern"])
+def test_what_looks_like_a_template_is_text_too(place):
+    found = search(metric=TEMPLATE if place == "metric" else "accuracy", cold=False)
+    if place == "concern":
+        found = replace(found, concerns=(Concern(TEMPLATE, ModelWarning),))
+    facts = {"name": {TEMPLATE: 1}, "value": {"data": TEMPLATE}}.get(place, {})
+    assert TEMPLATE in Page(selection_page(found, facts)).text
+
+
+@needs_no_figure
+@pytest.mark.parametrize("quoted", ['" onmouseover="alert(1)', "' onmouseover='alert(1)", "x' \" > <", "&amp;"])
+def test_quotes_do_not_leave_their_attribute(quoted):
+    found = Page(selection_page(search(metric=quoted, cold=False), {quoted: quoted}))
+    assert "onmouseover" not in {name for _, attributes in found.elements for name in attributes}
+    assert [quoted, quoted] in [cells for _, cells in found.rows]
+
+
+def test_pictures_alone_are_taken_for_markup():
+    """All else is escaped because nothing says that it is not."""
+    folder = files("beeline.report").joinpath("templates")
+    templates = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+    assert {"page.html", "parts.html", "selection.html", "training.html", "page.css"} == set(templates)
+    assert [line.strip() for words in templates.values() for line in words.split("\n") if "| safe" in line] == [
+        "{{ picture | safe }}"
+    ]
+    assert not any("autoescape" in words for words in templates.values())
+
+
+def test_without_jinja_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependencyError, match=r"pages need another package; run: pip install beeline\[plot\]"):
+        selection_page(search(cold=False, n_points=3), {})
+
+
 NASTY = "<script>alert('x')</script> & \"<b>\" ]]> --> \x1b[31m \u202e"
 
 
@@ -148,7 +190,7 @@ def check_that_it_is_text(metric, facts):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "words"),
     [
         (32561, "32,561"),
         (0.1, "0.1"),
@@ -162,8 +204,8 @@ def check_that_it_is_text(metric, facts):
         (2.0**60, "1.15292e+18"),
     ],
 )
-def test_values_are_shown_as_people_write_them(value, shown):
-    assert text(value) == shown
+def test_values_are_shown_as_people_write_them(value, words):
+    assert shown(value) == words
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from searches import FACTS, search
 
 from beeline.plotting import COLOURS
 from beeline.report import write_selection_page, write_training_page
-from beeline.report.markup import DARK_COLOURS
+from beeline.report.rendering import DARK_COLOURS
 
 LIGHT, DARK = 1, 0  # Blink's numbers of the colour schemes
 INKS = {LIGHT: COLOURS | {"ground": "#f6f8fa"}, DARK: DARK_COLOURS | {"ground": "#10151c"}}

@@ -10,7 +10,7 @@ import pytest
 
 import beeline
 
-HEAVY = ["sklearn", "pyarrow", "dask", "matplotlib", "scipy", "pandas", "polars", "typer", "rich"]
+HEAVY = ["sklearn", "pyarrow", "dask", "matplotlib", "jinja2", "scipy", "pandas", "polars", "typer", "rich"]
 
 
 def modules_after(code: str) -> set[str]:

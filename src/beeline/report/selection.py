@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from beeline.fitting import Fitted
-from beeline.report.markup import concern_box, decimals, definitions, key_figures, number, page, section, text
+from beeline.report.rendering import KeyFigure, render
 from beeline.report.selection_figure import selection_figure
-from beeline.report.selection_tables import curve_table, starts_table
+from beeline.report.selection_tables import compared_starts, curve_tables
 from beeline.report.training import training_story
+from beeline.report.values import decimals, number
 from beeline.report.writing import write_page
 from beeline.selection import End, Selection
 
@@ -41,20 +42,22 @@ def selection_page(selection: Selection, facts: Mapping[str, Any], trained: Fitt
     trained
         The model that was trained with the C found, where there is one.
     """
-    title = _chosen(selection)
-    parts = [
-        '<p class="over">The C that was chosen</p>',
-        f"<h1>{text(title)}</h1>",
-        concern_box(_concerns(selection, trained)),
-        *_reasons(selection),
-        _key_figures(selection),
-        section("The path of C", selection_figure(selection)),
-        section("Warm against cold starts", starts_table(selection)) if selection.cold is not None else "",
-        section("Every C", curve_table(selection)),
-        section("Training with this C", training_story(trained)) if trained is not None else "",
-        section("The search", definitions(facts.items())) if facts else "",
-    ]
-    return page(f"{title}: {selection.metric} {number(selection.best_score, 5)}", parts)
+    curve, others = curve_tables(selection)
+    return render(
+        "selection.html",
+        chosen=_chosen(selection),
+        measured=f"{selection.metric} {number(selection.best_score, 5)}",
+        concerns=_concerns(selection, trained),
+        reasons=[_why_this(selection), f"The search ended because {selection.end.value}{_beyond(selection)}."],
+        note=_at_the_edge(selection),
+        figures=_figures(selection),
+        figure=selection_figure(selection),
+        starts=compared_starts(selection),
+        curve=curve,
+        others=others,
+        story=None if trained is None else training_story(trained),
+        facts=facts,
+    )
 
 
 def _concerns(selection: Selection, trained: Fitted | None) -> list[str]:
@@ -67,15 +70,6 @@ def _concerns(selection: Selection, trained: Fitted | None) -> list[str]:
 def _chosen(selection: Selection) -> str:
     epsilon = selection.best.epsilon
     return f"C = {selection.best_C:.6g}" + ("" if epsilon is None else f", ε = {epsilon:.6g}")
-
-
-def _reasons(selection: Selection) -> list[str]:
-    """Why this C, and why no further one, as paragraphs."""
-    sentences = [_why_this(selection), f"The search ended because {selection.end.value}{_beyond(selection)}."]
-    paragraphs = [f"<p>{text(sentence)}</p>" for sentence in sentences]
-    if note := _at_the_edge(selection):
-        paragraphs.append(f'<p class="note">{text(note)}</p>')
-    return paragraphs
 
 
 def _why_this(selection: Selection) -> str:
@@ -119,15 +113,15 @@ def _at_the_edge(selection: Selection) -> str | None:
     return None
 
 
-def _key_figures(selection: Selection) -> str:
+def _figures(selection: Selection) -> list[KeyFigure]:
     best = selection.best
     score = decimals([best.score], 5)(best.score)
-    spread = f" <small>± {number(best.spread, 2)}</small>" if len(best.fold_scores) > 1 else ""
-    figures = [
-        (selection.metric, f"{score}{spread}"),
-        *([] if math.isnan(selection.null_score) else [("without a model", number(selection.null_score, 5))]),
-        ("values tried" if best.epsilon is None else "pairs tried", number(len(selection.curve))),
-        ("seconds", number(selection.seconds, 3)),
-        ("passes over the data", number(sum(point.passes for point in selection.curve), 4)),
+    figures = [KeyFigure(selection.metric, score, number(best.spread, 2) if len(best.fold_scores) > 1 else None)]
+    if not math.isnan(selection.null_score):
+        figures.append(KeyFigure("without a model", number(selection.null_score, 5)))
+    return [
+        *figures,
+        KeyFigure("values tried" if best.epsilon is None else "pairs tried", number(len(selection.curve))),
+        KeyFigure("seconds", number(selection.seconds, 3)),
+        KeyFigure("passes over the data", number(sum(point.passes for point in selection.curve), 4)),
     ]
-    return key_figures(figures)

@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from beeline.plotting import new_figure
-from beeline.report.markup import number
-from beeline.report.svg import Sizes, figure_element
+from beeline.report.svg import PageFigure, Sizes, page_figure
+from beeline.report.values import number
 from beeline.selection import PathPoint, Selection
 from beeline.selection.plot import draw_selection, path_of
 
@@ -20,7 +20,7 @@ __all__ = ["selection_figure"]
 _SIZES = Sizes(broad=(9.4, 5.8), slim=(4.0, 5.8))
 
 
-def selection_figure(selection: Selection) -> str:
+def selection_figure(selection: Selection) -> PageFigure:
     """The figure with its caption."""
     path = path_of(selection.curve, selection.best.epsilon)
     hints = {f"{kind}{i}": words for i, words in enumerate(_hints(selection, path)) for kind in ("point", "ratio")}
@@ -30,7 +30,7 @@ def selection_figure(selection: Selection) -> str:
         _add_places_to_point_at(figure, path)
         return figure
 
-    return figure_element(drawn, "path", _SIZES, _label(selection), _caption(selection), hints)
+    return page_figure(drawn, "path", _SIZES, _label(selection), _caption(selection), hints)
 
 
 def _label(selection: Selection) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
 from beeline._forks import ForkSafeLock
 from beeline.plotting import COLOURS, load_matplotlib
-from beeline.report.markup import printable, text
+from beeline.report.values import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Sizes", "figure_element"]
+__all__ = ["PageFigure", "Sizes", "page_figure"]
 
 # Texts stay texts: they can be read aloud, found and selected, and take the font of the page.
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "beeline"}
@@ -32,14 +32,21 @@ class Sizes(NamedTuple):
     slim: tuple[float, float]
 
 
-def figure_element(
+class PageFigure(NamedTuple):
+    """A figure of a page: the same picture for wide and for narrow screens, as markup, and what is written below."""
+
+    pictures: Sequence[str]
+    caption: str
+
+
+def page_figure(
     draw: Callable[[tuple[float, float]], Figure],
     name: str,
     sizes: Sizes,
     label: str,
     caption: str,
     hints: Mapping[str, str] | None = None,
-) -> str:
+) -> PageFigure:
     """A figure with its caption: one picture for wide and one for narrow screens.
 
     Parameters
@@ -55,7 +62,7 @@ def figure_element(
         inline_svg(partial(draw, size), f"{name}-{screen}", screen, label, hints or {})
         for screen, size in sizes._asdict().items()
     ]
-    return "\n".join(["<figure>", *pictures, f"<figcaption>{text(caption)}</figcaption>", "</figure>"])
+    return PageFigure(pictures, caption)
 
 
 def inline_svg(draw: Callable[[], Figure], prefix: str, screen: str, label: str, hints: Mapping[str, str]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beeline.fitting import Fitted
 from beeline.model import Report
 from beeline.plotting import new_figure
-from beeline.report.markup import concern_box, decimals, definitions, key_figures, number, page, section, table, text
-from beeline.report.svg import Sizes, figure_element
+from beeline.report.rendering import Cell, KeyFigure, Row, Table, render
+from beeline.report.svg import PageFigure, Sizes, page_figure
+from beeline.report.values import decimals, number, shown
 from beeline.report.writing import write_page
 from beeline.solvers.base import distance_in_words
 from beeline.solvers.convergence import plot_convergence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from beeline.solvers.base import Result
 
-__all__ = ["training_page", "training_story", "write_training_page"]
+__all__ = ["Story", "training_page", "training_story", "write_training_page"]
 
 _SIZES = Sizes(broad=(9.4, 4.0), slim=(4.0, 6.2))
 _CAPTION = (
@@ -29,6 +30,16 @@ _CAPTION = (
     "and against seconds. A line begins where a bound is first known; a triangle stands for a distance of zero."
 )
 _MOST_PROBLEMS = 200  # lines of a table that anybody reads
+
+
+class Story(NamedTuple):
+    """How a training went: a sentence, the figure, what else the solver says, and a table of several problems."""
+
+    sentence: str
+    converged: bool
+    figure: PageFigure
+    said: dict[str, str]
+    problems: Table | None
 
 
 def write_training_page(path: str | os.PathLike[str], trained: Fitted, facts: Mapping[str, Any]) -> None:
@@ -50,27 +61,29 @@ def training_page(trained: Fitted, facts: Mapping[str, Any]) -> str:
         values may be any text.
     """
     report = _report(trained)
-    title = _distance(report)
-    parts = [
-        f'<p class="over">The {text(trained.model.loss)} model</p>',
-        f"<h1>{text(title)}</h1>",
-        concern_box(report.concerns),
-        key_figures(_figures(report)),
-        section("How it converged", training_story(trained)),
-        section("The training", definitions(facts.items())) if facts else "",
-    ]
-    return page(f"{trained.model.loss}: {title}", parts)
+    return render(
+        "training.html",
+        loss=trained.model.loss,
+        distance=distance_in_words(report.gap).capitalize(),
+        concerns=report.concerns,
+        figures=_figures(report),
+        story=training_story(trained),
+        facts=facts,
+    )
 
 
-def training_story(trained: Fitted) -> str:
-    """How the training went: a sentence, the figure, and a table where there were several problems."""
+def training_story(trained: Fitted) -> Story:
+    """How the training went."""
     report = _report(trained)
-    kind = "" if report.converged else ' class="note"'
-    sentence = f"<p{kind}>{text(f'{report.solver}: {report.sentence}.')}</p>"
     label = f"Certified gap against steps and seconds: {report.sentence}."
     runs = {report.solver: trained.results}
-    picture = figure_element(partial(_drawn, runs), "convergence", _SIZES, label, _CAPTION)
-    return "\n".join(part for part in (sentence, picture, _said(trained), _problems(trained)) if part)
+    return Story(
+        sentence=f"{report.solver}: {report.sentence}.",
+        converged=report.converged,
+        figure=page_figure(partial(_drawn, runs), "convergence", _SIZES, label, _CAPTION),
+        said=_said(trained),
+        problems=_problems(trained),
+    )
 
 
 def _drawn(runs: dict[str, list[Result]], size: tuple[float, float]) -> Figure:
@@ -83,40 +96,32 @@ def _report(trained: Fitted) -> Report:
     return report
 
 
-def _distance(report: Report) -> str:
-    return distance_in_words(report.gap).capitalize()
-
-
-def _figures(report: Report) -> list[tuple[str, str]]:
+def _figures(report: Report) -> list[KeyFigure]:
     return [
-        ("objective", text(report.objective)),
-        ("steps", number(report.iterations)),
-        ("passes over the data", number(report.passes, 4)),
-        ("seconds", number(report.seconds, 3)),
+        KeyFigure("objective", shown(report.objective)),
+        KeyFigure("steps", number(report.iterations)),
+        KeyFigure("passes over the data", number(report.passes, 4)),
+        KeyFigure("seconds", number(report.seconds, 3)),
     ]
 
 
-def _said(trained: Fitted) -> str:
+def _said(trained: Fitted) -> dict[str, str]:
     """What else the solver of a single problem has to say, such as how many steps theory allows."""
     facts = trained.results[0].facts if len(trained.results) == 1 else {}
-    return definitions((name.replace("_", " "), number(value, 4)) for name, value in facts.items()) if facts else ""
+    return {name.replace("_", " "): number(value, 4) for name, value in facts.items()}
 
 
-def _problems(trained: Fitted) -> str:
+def _problems(trained: Fitted) -> Table | None:
     """A line for each problem, where there were several."""
     results, model = trained.results[:_MOST_PROBLEMS], trained.model
     if len(results) == 1:
-        return ""
+        return None
     names = [model.output_name(k) for k in range(len(results))] if model.classes is None else model.classes.tolist()
     columns = {"steps": [number(result.iterations) for result in results]}
     for name, digits in (("passes", 4), ("seconds", 3), ("objective", 6)):
         figures = [getattr(result, name) for result in results]
         columns[name] = list(map(decimals(figures, digits), figures))
     columns["gap"] = [number(result.gap, 2) for result in results]
-    rows = [_row(name, cells) for name, *cells in zip(names, *columns.values(), strict=False)]
+    rows = [Row(name, list(map(Cell, cells))) for name, *cells in zip(names, *columns.values(), strict=False)]
     first = f"the first {_MOST_PROBLEMS} of " if len(trained.results) > _MOST_PROBLEMS else ""
-    return table(f"Each output was a problem of its own: {first}{len(trained.results):,}.", ["problem", *columns], rows)
-
-
-def _row(name: object, cells: list[str]) -> str:
-    return f'<tr><th scope="row">{text(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    return Table(f"Each output was a problem of its own: {first}{len(trained.results):,}.", ["problem", *columns], rows)

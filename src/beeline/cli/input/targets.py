@@ -42,6 +42,7 @@ def checked_page(name: str) -> Path:
     """The page to write, after a look whether it can be drawn; nothing but a page is written over."""
     from beeline.exceptions import ParameterError
     from beeline.plotting import load_matplotlib
+    from beeline.report.rendering import load_jinja
 
     target = checked_file(name, "report")
     if target.is_file() and not _begins_like_a_page(target):
@@ -49,6 +50,7 @@ def checked_page(name: str) -> Path:
             f"{name} is there already and is not a page; choose another name, or remove it", parameter="report"
         )
     load_matplotlib()
+    load_jinja()
     return target
 
 
