@@ -119,7 +119,7 @@ def test_every_command_and_option_is_in_the_reference():
         return set(re.findall(r"(?<!\S)--[a-z][a-z-]+", text)), text
 
     _, overview = options()
-    commands = re.findall(r"^│ ([a-z-]+) +\S", overview.split("Commands", 1)[1], re.MULTILINE)
+    commands = re.findall(r"^  ([a-z-]+)  +\S", overview.split("Commands:", 1)[1], re.MULTILINE)
     assert {"convert", "info"} <= set(commands)
     for command in commands:
         _, _, section = reference.partition(f"## beeline {command}\n")

@@ -23,12 +23,10 @@ def main(target: Path = DOCS) -> None:
 
 def cli_reference() -> str:
     """Every command with its usage and options, as Markdown."""
-    import typer.main
-
     from beeline.cli.app import app
     from beeline.cli.output.exit_codes import EXIT_CODES
 
-    group: Any = typer.main.get_command(app)
+    group: Any = app
     parts = ["# The command line", NOTE, group.help, _options(group, "beeline")]
     parts += [
         "Errors of the data or the machine are one line on standard error; a command that was given wrongly shows its "
@@ -45,8 +43,7 @@ def cli_reference() -> str:
 
 def _usage(command: Any, name: str) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    pieces = [p.metavar + ("..." if p.nargs == -1 else "") for p in arguments]
-    return " ".join(["beeline", name, "[OPTIONS]", *pieces])
+    return " ".join(["beeline", name, "[OPTIONS]", *(p.metavar for p in arguments)])
 
 
 def _options(command: Any, name: str) -> str:
@@ -56,12 +53,12 @@ def _options(command: Any, name: str) -> str:
         if param.param_type_name == "argument":
             continue
         spelled = ", ".join(f"`{opt}`" for opt in [*param.opts, *param.secondary_opts])
-        value = "" if getattr(param, "is_flag", False) else f" {param.metavar}"
+        value = "" if param.is_flag else f" {param.metavar}"
         if not param.help:
             sys.exit(f"beeline {name}: {param.opts[0]} has no help text")
-        shown = param.show_default and param.default is not None and not getattr(param, "is_flag", False)
-        default = f" Default: `{param.default}`." if shown and param.default != [] else ""
-        panel = getattr(param, "rich_help_panel", None) or "Options"
+        shown = param.show_default and not (param.required or param.is_flag) and param.default is not None
+        default = f" Default: `{param.default}`." if shown else ""
+        panel = getattr(param, "panel", "Options")
         panels.setdefault(panel, []).append(f"| {spelled}{value} | {param.help}{default} |")
     tables = [f"| {panel} | |\n|---|---|\n" + "\n".join(rows) for panel, rows in panels.items()]
     return "\n\n".join(tables)

@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import typer
 
 from beeline._sentences import Argument, Sentence
 from beeline.cli.app import app
@@ -89,7 +88,7 @@ def test_every_argument_in_a_sentence_has_its_option():
 
 @pytest.mark.parametrize("command", ["train", "select"])
 def test_every_option_is_called_by_its_own_name(command):
-    options = [p for p in typer.main.get_command(app).commands[command].params if p.param_type_name == "option"]
+    options = [p for p in app.commands[command].params if p.param_type_name == "option"]
     assert len(options) > 30
     for option in options:
         assert spelled_argument(Argument(option.name)) in option.opts

@@ -10,7 +10,7 @@ import pytest
 
 import beeline
 
-HEAVY = ["sklearn", "pyarrow", "dask", "matplotlib", "jinja2", "scipy", "pandas", "polars", "typer", "rich"]
+HEAVY = ["sklearn", "pyarrow", "dask", "matplotlib", "jinja2", "scipy", "pandas", "polars", "click", "rich"]
 
 
 def modules_after(code: str) -> set[str]:
@@ -42,8 +42,8 @@ except SystemExit as end:
     assert end.code == 0
 """
     loaded = modules_after(code)
-    assert "typer" in loaded
-    assert not loaded & {"numpy", "pyarrow", "scipy", "sklearn"}
+    assert "click" in loaded
+    assert not loaded & {"numpy", "pyarrow", "scipy", "sklearn", "rich"}
 
 
 @pytest.mark.parametrize("name", beeline.__all__)

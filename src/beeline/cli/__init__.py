@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 __all__ = ["main"]
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command that the program was called with."""
     from beeline.cli.output.errors import interrupted
 
@@ -16,8 +17,16 @@ def main() -> None:
         from beeline.cli.input.head_start import begin_reading
 
         begin_reading(sys.argv[1:])
+        import click
+
         from beeline.cli.app import app
 
-        app(prog_name="beeline")
+        try:
+            sys.exit(app.main(prog_name="beeline", standalone_mode=False))
+        except click.Abort:
+            interrupted()
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
     except KeyboardInterrupt:
         interrupted()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-import typer
-
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
@@ -17,20 +16,20 @@ __all__ = ["convert"]
 
 @with_read_options
 def convert(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", hidden=True)],
-    store: Annotated[str, typer.Argument(metavar="STORE", hidden=True)],
+    sources: Annotated[list[str], Positional("SOURCE")],
+    store: Annotated[str, Positional("STORE")],
     *,
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to use for data, such as 512M or 4G.")] = "512M",
+    memory: Annotated[str, Option("Memory to use for data, such as 512M or 4G.", metavar="SIZE")] = "512M",
     like: Annotated[
         str | None,
-        typer.Option(metavar="STORE", help="Take columns, categories and scaling from this store, as for test rows."),
+        Option("Take columns, categories and scaling from this store, as for test rows.", metavar="STORE"),
     ] = None,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the rows in a random order.")] = False,
+    shuffle: Annotated[bool, Option("Put the rows in a random order.", ("--shuffle",))] = False,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With --shuffle: the same seed, the same order; 0 if not given."),
+        Option("With --shuffle: the same seed, the same order; 0 if not given.", metavar="N"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a store that is already there.")] = False,
+    overwrite: Annotated[bool, Option("Replace a store that is already there.", ("--overwrite",))] = False,
     threads: Threads = None,
     json: Json = False,
     debug: Debug = False,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.declaring import Positional
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
@@ -22,8 +21,8 @@ _MEMORY = 64 << 20
 
 @with_read_options
 def evaluate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
-    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    model: Annotated[str, Positional("MODEL")],
+    sources: Annotated[list[str], Positional("DATA")],
     *,
     threads: Threads = None,
     json: Json = False,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
 from beeline.cli.options.common import Debug, refuse_same_file
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.output.errors import one_line_errors
 
 __all__ = ["export"]
@@ -15,16 +14,16 @@ Precision = Literal["float32", "float64"]
 
 
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    model: Annotated[str, Positional("MODEL")],
+    file: Annotated[str, Positional("FILE")],
     *,
     to: Annotated[
         Literal["liblinear", "onnx", "beeline"],
-        typer.Option("--to", metavar="FORMAT", help="liblinear, onnx, or beeline for a model of LIBLINEAR's."),
+        Option("liblinear, onnx, or beeline for a model of LIBLINEAR's.", ("--to",), metavar="FORMAT"),
     ],
     precision: Annotated[
         Precision | None,
-        typer.Option(metavar="TYPE", help="The numbers of an ONNX graph: float32, or float64. Default: float32."),
+        Option("The numbers of an ONNX graph: float32, or float64. Default: float32.", metavar="TYPE"),
     ] = None,
     debug: Debug = False,
 ) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
@@ -23,10 +22,10 @@ _MEMORY = 256 << 20
 
 @with_read_options
 def info(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH", hidden=True)],
+    paths: Annotated[list[str], Positional("PATH")],
     *,
     features: Annotated[
-        bool, typer.Option("--features", help="List the range and mean of every feature; looks at all rows.")
+        bool, Option("List the range and mean of every feature; looks at all rows.", ("--features",))
     ] = False,
     threads: Threads = None,
     json: Json = False,

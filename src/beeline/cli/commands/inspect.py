@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from beeline.cli.options.common import Debug, Json, print_json
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.output.errors import one_line_errors
 
 __all__ = ["inspect"]
 
 
 def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
+    model: Annotated[str, Positional("MODEL")],
     *,
-    top: Annotated[int, typer.Option(metavar="N", min=0, help="How many features to show for each class.")] = 10,
+    top: Annotated[int, Option("How many features to show for each class.", metavar="N", least=0)] = 10,
     json: Json = False,
     debug: Debug = False,
 ) -> None:

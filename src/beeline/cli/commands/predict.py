@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import typer
-
 from beeline.cli.options.common import Debug, Threads, refuse_same_file, use_threads
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
@@ -27,18 +26,24 @@ _MEMORY = 64 << 20
 
 @with_read_options
 def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", hidden=True)],
-    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    model: Annotated[str, Positional("MODEL")],
+    sources: Annotated[list[str], Positional("DATA")],
     *,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output.")
+        str | None,
+        Option(
+            "Write here instead of to standard output.",
+            (
+                "--output",
+                "-o",
+            ),
+            metavar="FILE",
+        ),
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Write CSV with the class and the probability of every class.")
+        bool, Option("Write CSV with the class and the probability of every class.", ("--probabilities",))
     ] = False,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Write CSV with the class and the scores it is decided by.")
-    ] = False,
+    scores: Annotated[bool, Option("Write CSV with the class and the scores it is decided by.", ("--scores",))] = False,
     threads: Threads = None,
     debug: Debug = False,
     reading: dict[str, Any],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+import click
 
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.groups import with_group
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.options.search import SearchOptions, search_option
@@ -46,12 +47,19 @@ _OF_THE_SEARCH = {
 @with_group("searching", SearchOptions)
 @with_group("training", TrainingOptions)
 def select(
-    context: typer.Context,
-    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    context: click.Context,
+    sources: Annotated[list[str], Positional("DATA")],
     *,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Train on all rows with the C found; the file to write."),
+        Option(
+            "Train on all rows with the C found; the file to write.",
+            (
+                "--output",
+                "-o",
+            ),
+            metavar="MODEL",
+        ),
     ] = None,
     searching: SearchOptions,
     rule: Annotated[
@@ -165,7 +173,7 @@ def _record(selection: Selection, model: Facts | None, prepared: Prepared) -> Fa
     return record if selection.cold is None else record | {"cold": selection.cold.to_json()}
 
 
-def _following(context: typer.Context, selection: Selection) -> str:
+def _following(context: click.Context, selection: Selection) -> str:
     """The command that trains with what was found."""
     from beeline.cli.output.following import following_command
 

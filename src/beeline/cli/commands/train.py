@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.groups import with_group
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.options.search import SearchOptions
@@ -24,9 +23,19 @@ __all__ = ["train"]
 @with_group("searching", SearchOptions)
 @with_group("training", TrainingOptions)
 def train(
-    sources: Annotated[list[str], typer.Argument(metavar="DATA", hidden=True)],
+    sources: Annotated[list[str], Positional("DATA")],
     *,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+    output: Annotated[
+        str,
+        Option(
+            "The model file to write.",
+            (
+                "--output",
+                "-o",
+            ),
+            metavar="MODEL",
+        ),
+    ],
     C: Annotated[
         str,
         panel_option(

@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from beeline.cli.options.declaring import Option
 
 __all__ = ["Debug", "Json", "Threads", "print_json", "refuse_same_file", "use_threads"]
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something goes wrong.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Threads = Annotated[
-    int | None, typer.Option(metavar="N", help="Threads to use; BEELINE_NUM_THREADS or all cores when not given.")
-]
+Debug = Annotated[bool, Option("Show a traceback when something goes wrong.", ("--debug",))]
+Json = Annotated[bool, Option("Print one JSON object instead of text.", ("--json",))]
+Threads = Annotated[int | None, Option("Threads to use; BEELINE_NUM_THREADS or all cores when not given.", metavar="N")]
 
 
 def use_threads(n: int | None) -> None:

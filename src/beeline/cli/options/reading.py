@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-import typer
-
+from beeline.cli.options.declaring import Option
 from beeline.cli.options.groups import with_parameters
 from beeline.data.options import ReadOptions
 
@@ -67,11 +66,11 @@ def _parameters(names: list[str]) -> list[inspect.Parameter]:
     panels = {name: panel for panel, members in _PANELS.items() for name in members}
     parameters = []
     for name in names:
-        option = typer.Option(
-            _spelled(name),
-            help=_help(texts.get(name, ""), hints[name]),
+        option = Option(
+            _help(texts.get(name, ""), hints[name]),
+            (_spelled(name),),
             metavar=_METAVARS.get(name),
-            rich_help_panel=panels.get(name),
+            panel=panels.get(name, "Options"),
             show_default=defaults[name] is not None and defaults[name] not in (False, ()),
         )
         several = get_origin(hints[name]) is tuple

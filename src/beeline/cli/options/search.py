@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from beeline.cli.input.targets import check_targets, checked_file, checked_page
+from beeline.cli.options.declaring import Option
 from beeline.cli.options.training import panel_option
 
 if TYPE_CHECKING:
@@ -48,10 +47,10 @@ class SearchOptions:
     ] = None
     report: Annotated[
         str | None,
-        typer.Option(
-            metavar="PAGE",
-            help="Write a page that shows the search for C, and how the training converged: one HTML file, with "
+        Option(
+            "Write a page that shows the search for C, and how the training converged: one HTML file, with "
             "nothing beside it.",
+            metavar="PAGE",
         ),
     ] = None
 

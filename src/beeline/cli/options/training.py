@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-import typer
+from beeline.cli.options.declaring import Option
 
 __all__ = ["TrainingOptions", "number_or_auto", "panel_option"]
 
@@ -62,10 +62,10 @@ def panel_option(
     *names: str,
     choices: Any = None,  # noqa: ANN401
     panel: str = "Training",
-) -> Any:  # noqa: ANN401
+) -> Option:
     """An option in a panel of its own on the help page; `choices` is a Literal, whose values are listed."""
     help_text = text if choices is None else f"{text} One of {', '.join(get_args(choices))}."
-    return typer.Option(*names, help=help_text, metavar=metavar, rich_help_panel=panel)
+    return Option(help_text, names, metavar=metavar, panel=panel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class TrainingOptions:
     seed: Annotated[int, panel_option("The same seed gives the same model, bit by bit.", "N")] = 0
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory for rows, such as 4G; half of what is free when not given."),
+        Option("Memory for rows, such as 4G; half of what is free when not given.", metavar="SIZE"),
     ] = None
 
     @property

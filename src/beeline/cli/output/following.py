@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator, Set
 from typing import Any
 
-import typer
+import click
 
 __all__ = ["following_command"]
 
 
-def following_command(context: typer.Context, name: str, left_out: Set[str], *added: str) -> str:
+def following_command(context: click.Context, name: str, left_out: Set[str], *added: str) -> str:
     """`beeline NAME` with the arguments and options of the command that runs, and more.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from beeline._sentences import Argument, Sentence
 
 if TYPE_CHECKING:
-    from typer.core import TyperOption
+    import click
 
 __all__ = ["spelled", "spelled_argument"]
 
@@ -46,14 +46,11 @@ def _quoted(value: str) -> str:
     return shlex.quote(value) if value.isprintable() else repr(value)
 
 
-def _options() -> Iterator[TyperOption]:
+def _options() -> Iterator[click.Option]:
     """The options of all commands: sentences may tell what to do elsewhere. What is called alike is spelled alike."""
-    from typer.core import TyperGroup, TyperOption
-    from typer.main import get_command
+    import click
 
     from beeline.cli.app import app
 
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    for command in group.commands.values():
-        yield from (param for param in command.params if isinstance(param, TyperOption))
+    for command in app.commands.values():
+        yield from (param for param in command.params if isinstance(param, click.Option))

@@ -1,0 +1,169 @@
+"""Commands from functions: what a parameter's annotation says becomes an option or an argument of click's."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import click
+
+from beeline.cli.output.errors import styled
+
+__all__ = ["Command", "Group", "Option", "PanelOption", "Positional", "as_command"]
+
+_OPTIONS = "Options"
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Marks a parameter that is known by its place, as in `Annotated[str, Positional("MODEL")]`; a list takes more."""
+
+    metavar: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """Marks a parameter as an option.
+
+    Attributes
+    ----------
+    help
+        What its value means.
+    names
+        `--name`, `-n`, or `--yes/--no`; when not given, the parameter's name behind two dashes. A parameter that is
+        true or false needs one, by which it is told whether it has an opposite.
+    metavar
+        What stands for the value on the help page.
+    panel
+        The part of the help page where it is shown.
+    show_default
+        Whether the help page tells what it is when it is not given.
+    least
+        The smallest number that is allowed.
+    """
+
+    help: str
+    names: tuple[str, ...] = ()
+    metavar: str | None = None
+    panel: str = _OPTIONS
+    show_default: bool = True
+    least: int | None = None
+
+
+class PanelOption(click.Option):
+    """An option with its part of the help page."""
+
+    def __init__(self, *arguments: Any, panel: str, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **settings)
+        self.panel = panel
+
+
+class _Formatter(click.HelpFormatter):
+    """Headings that are easily found."""
+
+    def write_heading(self, heading: str) -> None:
+        self.write(f"{styled(f'{heading}:', '1', sys.stdout)}\n")
+
+
+class _Context(click.Context):
+    formatter_class = _Formatter
+
+
+class Command(click.Command):
+    """A sub-command, whose options are shown in panels."""
+
+    context_class = _Context
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A list for each panel, that of no panel first."""
+        panels: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
+                panels.setdefault(getattr(param, "panel", _OPTIONS), []).append(record)
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+
+class Group(click.Group):
+    """The command that has sub-commands, each told in a whole sentence."""
+
+    context_class = _Context
+    command_class = Command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In the order in which they are used."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, (one.help or "").partition("\n")[0]) for name, one in self.commands.items()])
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the same order."""
+        return list(self.commands)
+
+
+def as_command(function: Callable[..., None]) -> Command:
+    """The command that calls a function, with a parameter of type `click.Context` given by click."""
+    parameters = inspect.signature(function, eval_str=True).parameters
+    wants_context = [name for name, p in parameters.items() if p.annotation is click.Context]
+
+    def called(**given: Any) -> None:  # noqa: ANN401
+        # click gives tuples where annotations say lists.
+        lists = {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
+        function(**given | lists, **dict.fromkeys(wants_context, click.get_current_context()))
+
+    params = [_declared(p) for name, p in parameters.items() if name not in wants_context]
+    return Command(function.__name__, callback=called, params=params, help=_paragraphs(function.__doc__))
+
+
+def _paragraphs(docstring: str | None) -> str:
+    """The text with line breaks only between paragraphs, so that it can be broken to fit any terminal."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(docstring or "").split("\n\n"))
+
+
+def _declared(parameter: inspect.Parameter) -> click.Parameter:
+    hint, mark = get_args(parameter.annotation)
+    several, kind = _kind(hint)
+    required = parameter.default is inspect.Parameter.empty
+    if isinstance(mark, Positional):
+        count = {"nargs": -1, "metavar": f"{mark.metavar}..."} if several else {"metavar": mark.metavar}
+        return click.Argument([parameter.name], type=kind, required=required, **count)
+    assert isinstance(mark, Option)
+    settings: dict[str, Any] = {"required": True}
+    if not required:
+        settings = {"default": None if several else parameter.default}
+    if kind is bool:
+        settings["is_flag"] = True
+    elif mark.least is not None:
+        settings["type"] = click.IntRange(min=mark.least)
+    else:
+        settings |= {"type": kind, "multiple": several}
+    names = mark.names or (f"--{parameter.name.replace('_', '-')}",)
+    return PanelOption(
+        [parameter.name, *names],
+        help=mark.help,
+        metavar=mark.metavar,
+        show_default=mark.show_default,
+        panel=mark.panel,
+        **settings,
+    )
+
+
+def _kind(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
+    """(whether there may be several values, the type of each as click knows it)."""
+    (kind,) = _alternatives(hint)
+    if get_origin(kind) is list:
+        return True, get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        return False, click.Choice(get_args(kind))
+    return False, kind
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:  # noqa: ANN401
+    """The types that a value may have, None left out: it stands for one that was not given."""
+    kinds = get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
+    return (kind for kind in kinds if kind is not NoneType)
