@@ -67,14 +67,15 @@ def level_intercepts(points: Sequence[Point], allowed: float) -> list[Point]:
     levels = [max(_LEVEL, 0.5 * allowed / p.loss) if p.loss > 0 else _LEVEL for p in found]
     for _ in range(_NEWTON_STEPS):
         slanted = [k for k, p in enumerate(found) if abs(float(p.slope_total)) > levels[k] * p.slope_size]
-        moved = {k: newton_shifted(found[k]) for k in slanted}
-        if not any(moved.values()):
+        if not slanted:
             break
-        for point in filter(None, moved.values()):
-            point.ask()
-        for k, point in moved.items():
-            if point is not None and abs(float(point.slope_total)) <= _LITTLE * abs(float(found[k].slope_total)):
-                found[k] = point
+        moved = {k: newton_shifted(found[k]) for k in slanted}
+        for there in moved.values():
+            if there is not None:
+                there.ask()
+        for k, there in moved.items():
+            if there is not None and abs(float(there.slope_total)) <= _LITTLE * abs(float(found[k].slope_total)):
+                found[k] = there
             else:
                 found[k], levels[k] = best_intercept(found[k], levels[k]), math.inf
     return found
