@@ -86,7 +86,7 @@ def pairs():
     for solver in SOLVERS.values():
         for name in NAMES:
             for regularizer in REGULARIZERS:
-                if solver.create(TOL, 1, 0).refusal(problem(LOSSES[name](), regularizer)) is None:
+                if solver(TOL, 1, 0).refusal(problem(LOSSES[name](), regularizer)) is None:
                     which = f"{solver.name}-{name}-{regularizer.name}"
                     slow = solver is Bundle and name == "crammer_singer" and regularizer.l1 > 0
                     marks = pytest.mark.slow if slow else ()
@@ -99,7 +99,7 @@ every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS)
 
 
 def solve(solver, objective, tol=TOL, **kwargs):
-    return solver.create(tol, 20_000, kwargs.pop("seed", 0)).solve(objective, **kwargs)
+    return solver(tol, 20_000, kwargs.pop("seed", 0)).solve(objective, **kwargs)
 
 
 @every_pair
@@ -194,7 +194,7 @@ def test_the_order_of_features_in_a_row_does_not_matter(solver, loss, regularize
 def test_same_bits_for_any_threads(same_bits, solver, loss, regularizer, layout):
     # Rows for two tasks at least of the kernel that takes the most of them at once.
     o = problem(loss, regularizer, n=20_000, d=20, layout=layout)
-    same_bits(lambda: solver.create(1e-3, 12, 0).run(o).theta, threads=(1, 3))
+    same_bits(lambda: solver(1e-3, 12, 0).run(o).theta, threads=(1, 3))
 
 
 def test_same_bits_from_several_python_threads():
@@ -303,7 +303,7 @@ def test_a_real_signal_interrupts():
 def test_pass_limit_warns_with_words(solver, loss, regularizer):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = solver.create(1e-15, 2, 0).solve(problem(loss, regularizer, n=500, d=30))
+        result = solver(1e-15, 2, 0).solve(problem(loss, regularizer, n=500, d=30))
     if result.gap <= ROUNDING_GAP:  # as exact as it can be
         assert not caught
     elif result.status is Status.LIMIT:
@@ -320,7 +320,7 @@ def test_pass_limit_warns_with_words(solver, loss, regularizer):
 def test_never_worse_than_no_model(solver, loss, regularizer):
     for cost in (1.0, 1e6):
         o = problem(loss, regularizer, cost=cost, strength=1e-3)
-        result = solver.create(1e-15, 1e-9, 0).run(o)
+        result = solver(1e-15, 1e-9, 0).run(o)
         assert result.iterations == 1
         assert result.objective <= o.at().value
         assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-12)

@@ -30,7 +30,7 @@ def by_hand(task, folds, tol, *, shared):
     Only steps that are not exact stay near where they began: conjugate gradients, as in the paper.
     """
     (whole,), rows = task.objectives(), task.rows
-    solver = Newton(1e-15, 1e5, "cg" if shared else "cholesky")
+    solver = Newton(1e-15, 1e5, linear_solver="cg" if shared else "cholesky")
     rates, w = [], None
     for C in PATH:
         right = 0

@@ -31,6 +31,7 @@ from beeline.model import Model, Report
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.selection import PathPoint, Selecting, Selection
 from beeline.solvers.base import Callback, Step
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegressor", "mixture", "one_of"]
 
@@ -53,7 +54,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     fit_intercept: FitIntercept
     cv: Any
     scoring: Any
-    solver: str
+    solver: SolverLike
     tol: float
     max_passes: float
     time_limit: float | None

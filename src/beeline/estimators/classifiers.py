@@ -8,6 +8,7 @@ from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one
 from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto, ClassWeight
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["LinearSVC", "LogisticRegression"]
 
@@ -65,7 +66,7 @@ class LinearSVC(LinearClassifier):
         probability: bool = False,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
@@ -156,7 +157,7 @@ class LogisticRegression(LinearClassifier):
         class_weight: ClassWeight = None,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

@@ -9,6 +9,7 @@ from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto, ClassWeight
 from beeline.losses import CrammerSinger, Loss, MulticlassMargin, ScaledMulticlassMargin
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["CostSensitiveClassifier"]
 
@@ -62,7 +63,7 @@ class CostSensitiveClassifier(LinearClassifier):
         class_weight: ClassWeight = None,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

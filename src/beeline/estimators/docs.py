@@ -45,8 +45,10 @@ scoring : str or callable, default=None
     asks for something else than the middle of the targets, where mistakes have costs, and for several labels a row.
 """,
     "solving": """
-solver : str, default="auto"
+solver : str, tuple or Solver, default="auto"
     Who minimises; "auto" takes the one that should be fastest for the loss, the regularizer and the shape of the data.
+    Options are said by ("bundle", {"variant": "bmrm"}), or by a solver, `beeline.solvers.Bundle(variant="bmrm")`. The
+    solver's own `tol`, `max_passes` and `seed` come before those of the estimator, where it was told any.
 tol : float, default=1e-4
     Stop when the model is certified to be at most this far, relatively, from the optimum.
 max_passes : float, default=1000

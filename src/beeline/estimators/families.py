@@ -13,6 +13,7 @@ from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Huber, Loss, MultivariateSquared, Quantile
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["HuberRegressor", "MultiTaskRegressor", "QuantileRegressor"]
 
@@ -59,7 +60,7 @@ class QuantileRegressor(MeanLossRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
@@ -135,7 +136,7 @@ class HuberRegressor(MeanLossRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
@@ -206,7 +207,7 @@ class MultiTaskRegressor(MeanLossRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

@@ -12,6 +12,7 @@ from beeline.fitting.settings import Auto, ClassWeight
 from beeline.losses import Loss, get_loss
 from beeline.regularizers import Regularizer
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["LinearModel"]
 
@@ -73,7 +74,7 @@ class LinearModel(LinearEstimator):
         probability: bool = False,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

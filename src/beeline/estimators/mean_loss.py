@@ -9,6 +9,7 @@ from beeline.estimators.base import FitIntercept, LinearRegressor, mixture
 from beeline.fitting.settings import Auto
 from beeline.losses import Loss
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["MeanLossRegressor"]
 
@@ -24,7 +25,7 @@ class MeanLossRegressor(LinearRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

@@ -15,6 +15,7 @@ from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Novelty
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["NoveltyDetector"]
 
@@ -68,7 +69,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         fit_intercept: FitIntercept = False,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

@@ -16,6 +16,7 @@ from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Loss, ScalarLoss, Tweedie, get_loss
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
 
@@ -148,7 +149,7 @@ class TweedieRegressor(_Rates):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

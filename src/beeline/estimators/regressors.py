@@ -9,6 +9,7 @@ from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto
 from beeline.losses import get_loss
 from beeline.solvers.base import Callback
+from beeline.solvers.registry import SolverLike
 
 __all__ = ["ElasticNet", "Lasso", "LinearSVR"]
 
@@ -56,7 +57,7 @@ class LinearSVR(LinearRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
@@ -130,7 +131,7 @@ class ElasticNet(LinearRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
@@ -193,7 +194,7 @@ class Lasso(LinearRegressor):
         fit_intercept: FitIntercept = True,
         cv: Any = 5,  # noqa: ANN401
         scoring: Any = None,  # noqa: ANN401
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,

@@ -14,6 +14,7 @@ from beeline.losses import Loss, get_loss
 from beeline.objective import Intercept
 from beeline.regularizers import Regularizer, get_regularizer
 from beeline.selection import Selecting
+from beeline.solvers.registry import SolverLike, solver_name, solver_settings, the_solver
 from beeline.solvers.training import Multiclass
 
 __all__ = ["Auto", "ClassWeight", "Multiclass", "Settings"]
@@ -48,7 +49,9 @@ class Settings:
         Calibrate probabilities by Platt's method, for losses that have none of their own.
     solver, tol, max_passes, seed
         Who solves it, to which relative distance from the optimum, in how many passes over the data, and the seed of
-        all that is random.
+        all that is random. `solver` is a name, a name with options such as ("bundle", {"variant": "bmrm"}), or a
+        solver such as Bundle(variant="bmrm"), for which `tol`, `max_passes` and `seed` count only where it was not told
+        its own.
     time_limit
         Seconds for all of it; None: no limit. It is looked at after each iteration, and the best so far is taken. A
         search for C gets four fifths; with `probability`, the model gets half of what there is for training.
@@ -65,7 +68,7 @@ class Settings:
     intercept: Intercept = "free"
     multiclass: Multiclass = "auto"
     probability: bool = False
-    solver: str = "auto"
+    solver: SolverLike = "auto"
     tol: float = 1e-4
     max_passes: float = 1000
     time_limit: float | None = None
@@ -89,6 +92,8 @@ class Settings:
                 least = "; for next to no regularization take a small one such as 1e-8" if name == "alpha" else ""
                 raise ParameterError(Argument(name), f" must be positive and finite{auto}, not {value!r}{least}")
         as_seed(self.seed)
+        if not isinstance(self.solver, str):
+            the_solver(self.solver)  # which says what is wrong with it
         if (
             self.class_weight is not None
             and not isinstance(self.class_weight, Mapping)
@@ -127,10 +132,11 @@ class Settings:
             "alpha": None if self.alpha is None else float(self.alpha),
             "class_weight": {str(k): float(v) for k, v in weights.items()} if isinstance(weights, Mapping) else weights,
         }
-        record |= {name: getattr(self, name) for name in ("intercept", "multiclass", "solver")}
+        record |= {"intercept": self.intercept, "multiclass": self.multiclass, "solver": solver_name(self.solver)}
         numbers = {"tol": float(self.tol), "max_passes": float(self.max_passes), "seed": int(self.seed)}
         record |= {"probability": bool(self.probability), **numbers}
         record["time_limit"] = None if self.time_limit is None else float(self.time_limit)
+        record |= solver_settings(self.solver)
         return {name: value for name, value in record.items() if value is not None}
 
 

@@ -162,7 +162,7 @@ class DualSweeps {
     active_ = rows_.size();
   }
 
-  // Sets ‖x_i − μ‖² and m_i = μᵀx_i of every row, 1/λ, ρ and ‖μ‖².
+  // Sets ‖x_i − μ‖² and m_i = μᵀx_i of every row, 1/λ, ρ and ‖μ‖². The sums become those of these rows.
   void measure(Vector norms, Vector means, double inverse_strength, double rho, double mean_norm) {
     geometry_ = {inverse_strength, rho, mean_norm};
     sums_ = {};
@@ -172,6 +172,9 @@ class DualSweeps {
       sums_.add(row.a, row);
     }
   }
+
+  // Sets s and μᵀ Σ a_i x_i where there are other rows than these, whose a_i stay as they are.
+  void set_sums(double total, double means) { sums_ = {total, means}; }
 
   // One pass over the rows that have not been shrunk: (largest violation, growth of the dual, entries visited).
   std::tuple<double, double, std::size_t> sweep() {
@@ -266,6 +269,7 @@ class DualSweeps {
   double intercept() const { return centre_ + geometry_.intercept(sums_); }
   void set_centre(double b) { centre_ = b; }
   double total() const { return sums_.total; }
+  double means() const { return sums_.means; }
   std::size_t active() const { return active_; }
   std::size_t size() const { return rows_.size(); }
 
@@ -411,6 +415,7 @@ void bind_dual_cd(nb::module_& m) {
            "rows"_a, "order"_a, "copied"_a, "y"_a, "costs"_a, "start"_a, "w"_a.noconvert(), "loss"_a, "parameters"_a,
            "seed"_a)
       .def("measure", &DualSweeps::measure, "norms"_a, "means"_a, "inverse_strength"_a, "rho"_a, "mean_norm"_a)
+      .def("set_sums", &DualSweeps::set_sums, "total"_a, "means"_a)
       .def("sweep", &DualSweeps::sweep)
       .def("run", &DualSweeps::run, "w"_a.noconvert(), "mean"_a, "free"_a, "tol"_a, "most"_a)
       .def("recentre", &DualSweeps::recentre)
@@ -421,6 +426,7 @@ void bind_dual_cd(nb::module_& m) {
       .def("set_centre", &DualSweeps::set_centre, "b"_a)
       .def_prop_ro("intercept", &DualSweeps::intercept)
       .def_prop_ro("total", &DualSweeps::total)
+      .def_prop_ro("means", &DualSweeps::means)
       .def_prop_ro("active", &DualSweeps::active)
       .def_prop_ro("size", &DualSweeps::size);
 }

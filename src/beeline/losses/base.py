@@ -6,7 +6,7 @@ Conventions
 - A vector loss takes K scores a row: a float64 matrix of shape (n, K), rows contiguous. Whatever is said of dl/dz then
   holds row by row for a gradient of K numbers. Its labels are class numbers, one a row, or a matrix of the same shape.
 - `value_and_grad` returns l and dl/dz row by row. That is all a loss must have.
-- No loss is ever negative, and all are convex in the scores.
+- No loss is ever negative, and all are convex in the scores, but one that says `convex = False`.
 - A loss with a `compiled` name has the same formula among the kernels, for speed; a contract test holds the two
   together. Sums over rows take costs c and always mean Σ c_i l(z_i, y_i); they are taken in a fixed order, which
   NumPy's `@` does not promise.
@@ -75,6 +75,9 @@ class Loss(ABC):
     link
         What a score means: `none`, a value or no more than a score; `exp`, the logarithm of a value; `logistic` and
         `softmax`, what probabilities are made of.
+    convex
+        Whether the loss is convex in its scores. Only a convex one has an optimum that can be certified; one that says
+        no is trained without a certificate, by the solvers that take it.
     smooth
         Whether the gradient is continuous. Of a loss of one's own that does not say so, it is found out before training
         begins.
@@ -95,6 +98,7 @@ class Loss(ABC):
     labels: ClassVar[Labels]
     domain: ClassVar[str | None] = None
     link: ClassVar[LossLink] = "none"
+    convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
     trusted: ClassVar[bool] = False

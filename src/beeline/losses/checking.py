@@ -30,8 +30,8 @@ _HALVINGS, _LEFT = 40, 1e-4  # of an interval; what a jump leaves of the slope's
 def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
     """Raise `ParameterError` when a loss cannot be what it should.
 
-    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, is not convex, or
-    tells of other kinks than it has.
+    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, is not convex
+    though it says so, or tells of other kinks than it has.
     Up to 100 rows are given scores between −2 and 2; slopes are held against differences of values on both sides,
     between which a subgradient lies too, and must not fall along a line. A class attribute `trusted = True` says that a
     loss needs no such look.
@@ -67,9 +67,13 @@ def check_loss(loss: RowLoss, y: Floats, n_outputs: int = 1) -> None:
         )
     if isinstance(loss, ScalarLoss) and type(loss).curvature is not RowLoss.curvature:
         _check_curvature(loss, z, y, slopes)
-    for lines in _lines(loss, y, n_outputs):
+    for lines in _lines(loss, y, n_outputs) if loss.convex else ():
         if fault := lines.fault():
-            raise ParameterError(f"{loss!r} {fault}; without convexity no optimum can be certified", parameter="loss")
+            raise ParameterError(
+                f"{loss!r} {fault}; without convexity no optimum can be certified (a loss that says convex = False is "
+                "trained without a certificate)",
+                parameter="loss",
+            )
     if isinstance(loss, ScalarLoss) and loss.piecewise_linear:
         _check_kinks(loss, y)
 
@@ -80,7 +84,7 @@ def fault_after_training(loss: RowLoss, y: Floats, start: Floats, end: Floats) -
     Lines lead from the scores at the start of training to those at its end, and from these to those of another row, and
     beyond. Of many rows those are taken whose scores moved farthest, those of extreme labels, and some of all.
     """
-    if loss.trusted or not len(y):
+    if loss.trusted or not loss.convex or not len(y):
         return None
     rows = _telling_rows(y, start, end)
     y, start, end = y[rows], start[rows], end[rows]

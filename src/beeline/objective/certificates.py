@@ -213,7 +213,7 @@ def tangent_bound(point: Point) -> float:
     than l1.
     """
     o, w = point.objective, point.theta[: point.objective.n_regularized]
-    if not math.isfinite(point.value):
+    if not (o.loss.convex and math.isfinite(point.value)):
         return -math.inf
     product, totals, risk = point.loss_gradient[: len(w)], point.loss_gradient[len(w) :], point.loss
     allowance = Allowance.of(point, point.slopes, totals)
@@ -240,6 +240,8 @@ def conjugate_bound(point: Point, slopes: RowVector, product: Floats) -> float:
     """
     o = point.objective
     assert o.regularizer.separable
+    if not o.loss.convex:
+        return -math.inf
     v, totals = product[: o.n_regularized], product[o.n_regularized :]
     return _dual_value(point, slopes, v, Allowance.of(point, slopes, totals))
 

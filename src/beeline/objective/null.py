@@ -50,6 +50,8 @@ def null_model(objective: Objective) -> NullModel:
         return found
     start = _by_label(o) if o.loss.classifies and not o.looks_at_all else o.at()
     point = _with_best_intercepts(start) if o.n_free else start
+    if not o.loss.convex:  # where a level intercept need not be the best
+        point = min(start, point, key=lambda at: at.loss)
     theta = np.zeros(o.size)
     if o.n_free:
         theta[o.n_regularized :] = point.theta[len(point.theta) - o.n_free :]

@@ -30,6 +30,7 @@ from beeline.selection.runners import Runner, Stopping, make_runner
 from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
 from beeline.selection.selecting import Selecting
 from beeline.solvers.concerns import warn_of
+from beeline.solvers.registry import SolverLike
 from beeline.solvers.training import Task, Trained, check_own_parts
 
 __all__ = ["select"]
@@ -38,6 +39,7 @@ _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
 _OF_NUMBERS = 1e-2  # of the tolerance, where labels are no classes
 _LONGEST = 2.0**60  # times the first C, where a path ends at the latest
+_MOMENT = 1e-3  # seconds, that a search from cold starts has where the other one took all
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
 
@@ -47,7 +49,7 @@ def select(
     *,
     names: AnyArray | None = None,
     link: Link = "none",
-    solver: str = "auto",
+    solver: SolverLike = "auto",
     seed: int = 0,
 ) -> Selection:
     """Search for the best C of a task.
@@ -68,7 +70,7 @@ def select(
     Selection
         After Ctrl-C or `on_point`, what was found until then.
     """
-    selecting = selecting or Selecting()
+    selecting, clock = selecting or Selecting(), time.perf_counter()
     check_own_parts(task.objectives()[0])
     if names is None and task.n_classes is not None:
         names = np.arange(task.n_classes)
@@ -78,6 +80,8 @@ def select(
     if selecting.compare_cold and found.end in _BY_ITSELF and not selecting.search_epsilon:
         again = replace(selecting, C_min=found.curve[0].C, C_max=found.curve[-1].C, warm=False, all_the_way=True)
         again = replace(again, on_point=None, resume=None)
+        if (limit := selecting.time_limit) is not None:  # which is for both
+            again = replace(again, time_limit=max(limit - (time.perf_counter() - clock), _MOMENT))
         with suppress(KeyboardInterrupt):  # before the first C of it: what was found from warm starts is kept
             found = replace(found, cold=_Search(task, again, names, link, stopping).run())
     return found

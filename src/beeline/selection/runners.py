@@ -26,8 +26,9 @@ from beeline.objective.untold import feature_spreads, untold
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Solver, Start, Status, relative_gap
+from beeline.solvers.base import Solver, State, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
+from beeline.solvers.registry import SolverLike
 from beeline.solvers.side_by_side import solve_side_by_side
 from beeline.solvers.training import Task, Trained, counts_by_difference, extra_of, outputs_of
 
@@ -45,7 +46,7 @@ class Stopping:
     Attributes
     ----------
     solver
-        A solver's name, or `auto`.
+        A solver, as `choose_solver` takes it.
     tol
         The part of J that smooth losses with L2 may still promise to lose, three times that as a certified gap for
         others; or (28)'s ε, where others end at a certified gap of a tenth of it.
@@ -55,7 +56,7 @@ class Stopping:
         As for solvers.
     """
 
-    solver: str = "auto"
+    solver: SolverLike = "auto"
     tol: float = 1e-4
     by_gradient: bool = False
     max_passes: float = 1000
@@ -120,6 +121,10 @@ class Runner(ABC):
     def _settled(self, ratios: Sequence[float]) -> tuple[float, bool]:
         settled = all(ratio <= tol for ratio, tol in zip(ratios, self.stop_tols, strict=True))
         return max(ratios), settled
+
+    def _time_left(self) -> float | None:
+        """Seconds until the deadline, a few moments where it has passed; None: there is no limit."""
+        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
 
     @abstractmethod
     def restore(self, thetas: Sequence[Floats]) -> None:
@@ -232,7 +237,7 @@ class _InLockstep(Runner):
             point = self.newton.points[k]
             settings = {"tol": self.stopping.gap, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
             solver = choose_solver(point.objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
-            result = solver.run(point.objective, point.theta)
+            result = solver.within(self._time_left()).run(point.objective, point.theta)
             self.passes += result.passes + 2
             self.unsolved += solver.concern(result) is not None
             self.newton.move(k, result.theta)
@@ -272,7 +277,7 @@ class _SideBySide(Runner):
 
     def reset(self) -> None:
         self._points = [o.at_null() for o in self.flat]
-        self.starts: list[Start | None] = [None for _ in self.flat]
+        self.starts: list[State | None] = [None for _ in self.flat]
         self.begun = False
         if self.by_gradient:
             self.norms_at_zero = [point.gradient_norm for point in self._points]
@@ -285,14 +290,15 @@ class _SideBySide(Runner):
         before = self._points
         objectives = [o.with_strength(self.strength / C) for o in self.flat]
         ratios = self._gradient_ratios(self.strength / C) if self.by_gradient else []
-        self._limit_time()
-        results = solve_side_by_side(self.solvers, objectives, self.starts)
+        left = self._time_left()
+        solvers = [solver.within(left) for solver in self.solvers]
+        results = solve_side_by_side(solvers, objectives, self.starts)
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
         self.late = any(result.status is Status.TIME for result in results)
-        self.unsolved += sum(s.concern(result) is not None for s, result in zip(self.solvers, results, strict=True))
+        self.unsolved += sum(s.concern(result) is not None for s, result in zip(solvers, results, strict=True))
         self.passes += sum(result.passes for result in results)
-        self.starts = [result.start for result in results]
+        self.starts = [result.state for result in results]
         self._points = [o.at(result.theta) for o, result in zip(objectives, results, strict=True)]
         self.passes += len(results)
         if not self.by_gradient:
@@ -305,11 +311,6 @@ class _SideBySide(Runner):
         at_once = not self.by_gradient or all(result.iterations <= 1 for result in results)
         return ratio, settled and at_once
 
-    def _limit_time(self) -> None:
-        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
-        for solver in self.solvers:
-            solver.time_limit = left
-
     def _gradient_ratios(self, strength: float) -> list[float]:
         """(24): the gradient of the next objective where this one ended; one pass for each problem."""
         norms = [point.with_strength(strength).gradient_norm for point in self._points]
@@ -318,7 +319,7 @@ class _SideBySide(Runner):
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         self.reset()
-        self.starts = [Start(np.array(theta)) for theta in thetas]
+        self.starts = [State(np.array(theta)) for theta in thetas]
         self._points = [o.at(theta) for o, theta in zip(self.flat, thetas, strict=True)]
         self.begun = True
 
@@ -348,12 +349,13 @@ def _n_outputs(task: Task) -> int:
     return 1 if task.n_classes == 2 else task.n_classes
 
 
-def _can_go_in_lockstep(task: Task, solver: str) -> bool:
-    if solver not in ("auto", "newton"):
+def _can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
+    """Whether Newton's method is meant, with nothing said to it by itself, and can take all folds together."""
+    if not (isinstance(solver, str) and solver in ("auto", "newton")):
         return False
     loss = task.joint_loss or task.loss_of_each
     omega = task.regularizer
-    return loss.has_curvature and omega.separable and omega.smooth and omega.l2 > 0
+    return loss.convex and loss.has_curvature and omega.separable and omega.smooth and omega.l2 > 0
 
 
 def _smallest_class(objective: Objective) -> float:

@@ -1,1 +1,56 @@
-"""Solvers of the objective."""
+"""Solvers of the objective.
+
+>>> from beeline.solvers import Bundle
+>>> Bundle(variant="bmrm")
+Bundle(variant='bmrm')
+
+Names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from beeline.solvers.base import Result as Result
+    from beeline.solvers.base import Solver as Solver
+    from beeline.solvers.base import State as State
+    from beeline.solvers.base import Status as Status
+    from beeline.solvers.base import Step as Step
+    from beeline.solvers.bundle.bundle import Bundle as Bundle
+    from beeline.solvers.dual.class_dual_cd import ClassDualCD as ClassDualCD
+    from beeline.solvers.dual.dual_cd import DualCD as DualCD
+    from beeline.solvers.interior.interior_point import InteriorPoint as InteriorPoint
+    from beeline.solvers.l1.l1_cd import L1CD as L1CD
+    from beeline.solvers.lbfgs import LBFGS as LBFGS
+    from beeline.solvers.newton.newton import Newton as Newton
+    from beeline.solvers.newton.newton import RoundedNewton as RoundedNewton
+    from beeline.solvers.registry import SOLVERS as SOLVERS
+
+_HOMES = {
+    "LBFGS": "lbfgs",
+    "L1CD": "l1.l1_cd",
+    "SOLVERS": "registry",
+    "Bundle": "bundle.bundle",
+    "ClassDualCD": "dual.class_dual_cd",
+    "DualCD": "dual.dual_cd",
+    "InteriorPoint": "interior.interior_point",
+    "Newton": "newton.newton",
+    "Result": "base",
+    "RoundedNewton": "newton.newton",
+    "Solver": "base",
+    "State": "base",
+    "Status": "base",
+    "Step": "base",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _HOMES:
+        raise AttributeError(f"module 'beeline.solvers' has no attribute {name!r}")
+    value = getattr(import_module(f"beeline.solvers.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,4 +1,4 @@
-"""The registry of solvers, and which one to take.
+"""Which solver to take.
 
 `choose_solver` goes by the loss, the regularizer, the shape of the data and how hard the rows pull at the weights, and
 for a store by the free memory. It knows neither the clock nor the number of threads, so that the same problem in memory
@@ -10,29 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
-from beeline._types import Floats
 from beeline.engines.verbs import products
 from beeline.exceptions import ParameterError
 from beeline.objective import Objective
-from beeline.solvers.base import Solver, Step
-from beeline.solvers.bundle.bundle import Bundle
-from beeline.solvers.dual.class_dual_cd import ClassDualCD
-from beeline.solvers.dual.dual_cd import DualCD
-from beeline.solvers.interior.interior_point import InteriorPoint
-from beeline.solvers.l1.l1_cd import L1CD
-from beeline.solvers.lbfgs import LBFGS
-from beeline.solvers.newton.newton import MOST_FEATURES, Newton, RoundedNewton
+from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.needs import refusal, unmet
+from beeline.solvers.newton.newton import MOST_FEATURES, Newton
+from beeline.solvers.registry import SOLVERS, SolverLike, the_solver
 
 __all__ = ["SOLVERS", "Relay", "choose_solver"]
-
-# Where several take a problem, the first is the one to take, unless `_fastest` knows better.
-SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (Newton, RoundedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, LBFGS, Bundle)
-}
-
-# Whom to ask what they take.
-_DEFAULTS = {name: kind() for name, kind in SOLVERS.items()}
 
 # Newton's method needs about so many steps, with kinks to round off more than without.
 _ROUNDED_STEPS = 25
@@ -51,56 +39,54 @@ _BUNDLE_PASSES = 600
 
 def choose_solver(
     objective: Objective,
-    name: str = "auto",
+    solver: SolverLike = "auto",
     *,
     tol: float = 1e-4,
     max_passes: float = 1000,
     seed: int = 0,
     warm: bool = False,
 ) -> Solver:
-    """The solver of that name, or for `auto` the one that should be fastest on the objective.
+    """The solver that is meant, or for `auto` the one that should be fastest on the objective.
 
+    It is a new one: a solver that was given is never changed. Tolerance, limit and seed count where it was not told.
     `warm` says that there is a start near the optimum, of which Newton's method makes the most.
 
     Raises `ParameterError` for a pair that cannot work, with the names of the solvers that would.
     """
-    if not isinstance(name, str) or (name != "auto" and name not in SOLVERS):
-        raise ParameterError(f"there is no solver {name!r}; there are auto, {', '.join(SOLVERS)}", parameter="solver")
     works = _Working(objective, tol, max_passes, seed)
-    if name in works:
-        return works[name]
-    if name == "auto" and (found := _fastest(objective, works, warm)) is not None:
+    meant = None if isinstance(solver, str) and solver == "auto" else the_solver(solver)
+    if meant is not None and meant.takes(objective):
+        return meant.told(tol, max_passes, seed)
+    if meant is None and (found := _fastest(objective, works, warm)) is not None:
         return found
     pair = f"{objective.loss!r} with {objective.regularizer!r}"
     if not (those := list(works)):
-        reasons = "; ".join(f"{key} {works.refusal(key)}" for key in SOLVERS)
+        reasons = "; ".join(f"{key} {refusal(kind.needs, objective)}" for key, kind in SOLVERS.items())
         raise ParameterError(f"no solver can take {pair}: {reasons}", parameter="loss")
+    assert meant is not None
+    offer = " or ".join(name for name in those if name != meant.name) or "no options"
     raise ParameterError(
-        f"the solver {name!r} {works.refusal(name)}; for {pair} take {' or '.join(those)}", parameter="solver"
+        f"the solver {meant.name!r} {meant.refusal(objective)}; for {pair} take {offer}", parameter="solver"
     )
 
 
 class _Working:
-    """The solvers that take an objective, each asked when it matters: with all their reasons that takes a while."""
+    """The solvers that take an objective, by what they need, each asked when it matters."""
 
     def __init__(self, objective: Objective, tol: float, max_passes: float, seed: int) -> None:
         self.objective, self.settings = objective, (tol, max_passes, seed)
-        self.refusals: dict[str, str | None] = {}
-
-    def refusal(self, name: str) -> str | None:
-        """Why a solver cannot take the objective; neither tolerance nor limits matter to that."""
-        if name not in self.refusals:
-            self.refusals[name] = _DEFAULTS[name].refusal(self.objective)
-        return self.refusals[name]
+        self.known: dict[str, bool] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in SOLVERS and self.refusal(name) is None
+        if name not in self.known:
+            self.known[name] = unmet(SOLVERS[name].needs, self.objective) is None
+        return self.known[name]
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in SOLVERS if name in self)
 
     def __getitem__(self, name: str) -> Solver:
-        return SOLVERS[name].create(*self.settings)
+        return SOLVERS[name](*self.settings)
 
 
 def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:
@@ -197,9 +183,16 @@ class Relay(Solver):
     """
 
     def __init__(self, first: Solver, second: Solver, passes: float = math.inf) -> None:
-        super().__init__(first.tol, first.max_passes)
+        self.name, self.row_arrays = first.name, first.row_arrays
+        super().__init__(first.tol, first.max_passes, first.seed)
         self.first, self.second, self.passes = first, second, passes
-        self.name, self.takes_dual = first.name, first.takes_dual
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Relay, (self.first, self.second, self.passes)
+
+    def takes(self, objective: Objective) -> bool:
+        """Whether both do."""
+        return self.first.takes(objective) and self.second.takes(objective)
 
     def refusal(self, objective: Objective) -> str | None:
         """What either needs."""
@@ -210,11 +203,11 @@ class Relay(Solver):
         step = self.first.head_start(objective, min(max_passes, self.passes))
         return step if step is None or step.solver else replace(step, solver=self.first.name)
 
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """The steps of the first, then of the second."""
         for step in self.first.steps(objective, start):
             yield replace(step, solver=step.solver or self.first.name, final=False)
-            start, passes = step.theta, step.passes
+            start, passes = State(step.theta), step.passes
             if passes >= self.passes or step.final:
                 break
         for step in self.second.steps(objective, start):

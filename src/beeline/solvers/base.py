@@ -7,20 +7,17 @@ callback, and decides whether to go on. `tol` means the same for every solver: t
 
 from __future__ import annotations
 
-import copy
 import math
 import sys
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import NamedTuple, Self
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from beeline._lazy import cached_property
 from beeline._sentences import Argument, Sentence
 from beeline._types import Floats
 from beeline.engines.verbs import values
@@ -29,22 +26,31 @@ from beeline.losses import LOSSES, VectorLoss
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
 from beeline.regularizers import fault_between
+from beeline.solvers.needs import Needs, refusal, unmet
+from beeline.solvers.options import SolverOptions
+from beeline.solvers.result import (
+    Callback,
+    Result,
+    Status,
+    Step,
+    TracePoint,
+    distance_in_words,
+    relative_gap,
+)
+from beeline.solvers.state import State, as_state
 
 __all__ = [
     "ROUNDING_GAP",
     "Callback",
     "Result",
-    "SeededSolver",
     "Solver",
-    "Start",
+    "State",
     "Status",
     "Step",
     "TracePoint",
     "distance_in_words",
-    "knows_no_bounds",
-    "needs_l2",
+    "never_negative",
     "relative_gap",
-    "theta_of",
 ]
 # What is so much smaller than J without a model is lost in rounding.
 _NOTHING = 1e-12
@@ -54,194 +60,15 @@ _ALIKE = 1e-15
 _FEW_PASSES, _FEW_SECONDS = 20.0, 1.0
 # A gap that rounding alone may leave; who asks for less, and gets this, has got all there is.
 ROUNDING_GAP = 1e-8
-
-
-class Status(Enum):
-    """Why a solver stopped."""
-
-    CONVERGED = "stopped"
-    UNPROVEN = "stopped without a proof"
-    LIMIT = "reached its pass limit"
-    TIME = "reached its time limit"
-    STALLED = "can make no more progress in double precision"
-    FAILED = "failed"
-    INTERRUPTED = "was interrupted"
-    CALLBACK = "was stopped by the callback"
-
-
-@dataclass(frozen=True)
-class Step:
-    """Where a solver is after an iteration.
-
-    Attributes
-    ----------
-    theta, objective
-        The point (weights, then the intercept) and J there.
-    bound
-        A proven lower bound of the optimum, −∞ when there is none yet.
-    passes
-        Passes over the data so far; a shrunken pass counts as its fraction.
-    seconds
-        Time since the start.
-    final
-        The solver can do no better.
-    solver
-        Who took the step, where several work together.
-    scale
-        Objectives below this are as good as zero.
-    dual
-        Gives the dual variables of a solver that has them.
-    facts
-        What else the solver has to say, by name.
-    iterations
-        For how many iterations it stands: for one, but where a kernel took all of them together.
-    point
-        The point itself, where its scores were computed from θ: then J there need not be evaluated anew.
-    """
-
-    theta: Floats
-    objective: float
-    bound: float
-    passes: float
-    seconds: float = 0.0
-    final: bool = False
-    solver: str | None = None
-    scale: float = 0.0
-    dual: Callable[[], Floats] | None = None
-    facts: dict[str, float] = field(default_factory=dict)
-    iterations: int = 1
-    point: Point | None = None
-
-    @property
-    def gap(self) -> float:
-        """(J − J⁻)/|J|: at most this far, relatively, from the optimum."""
-        return relative_gap(self.objective, self.bound, self.scale)
-
-
-class TracePoint(NamedTuple):
-    """How far a solver was after an iteration: a row of a trace.
-
-    Attributes
-    ----------
-    passes, seconds
-        Passes over the data and time since the start.
-    objective, gap
-        The least J so far, and the relative distance from the optimum that is certified; ∞ where no bound is known yet.
-    """
-
-    passes: float
-    seconds: float
-    objective: float
-    gap: float
-
-
-def relative_gap(objective: float, bound: float, scale: float) -> float:
-    """(J − J⁻)/|J|, where a J below the scale is as good as zero; never negative, ∞ where J or a bound is not known."""
-    if math.isnan(objective):
-        return math.inf
-    if objective <= bound:
-        return 0.0
-    size = max(abs(objective), scale)
-    return (objective - bound) / size if size else math.inf
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a solver found.
-
-    Attributes
-    ----------
-    theta, objective
-        The best point, and J there, evaluated anew; NaN where that cannot be done.
-    bound
-        A proven lower bound of the optimum; −∞ when there is none.
-    status, iterations, passes, seconds
-        Why it stopped and what it took.
-    solver
-        The solver's name.
-    scale
-        Objectives below this are as good as zero.
-    null
-        J of the best intercepts alone.
-    trace
-        A `TracePoint` (passes, seconds, objective, gap) after every iteration; `beeline.plot_convergence` draws it.
-    dual
-        The last dual variables of a solver that has them, one a row: with θ, they make a `Start`.
-    facts
-        What else the solver has to say after its last iteration, by name.
-    error
-        What it failed by, where it did: θ is then the best intercept alone.
-    doubt
-        What is wrong with the loss, or Ω, where training got to, so that no bound holds, and what to do; None: nothing.
-    """
-
-    theta: Floats
-    objective: float
-    bound: float
-    status: Status
-    iterations: int
-    passes: float
-    seconds: float
-    solver: str
-    scale: float = 0.0
-    null: float = math.inf
-    trace: list[TracePoint] = field(repr=False, default_factory=list)
-    dual: Floats | None = field(repr=False, default=None)
-    facts: dict[str, float] = field(default_factory=dict)
-    error: str | None = None
-    doubt: str | None = None
-
-    @cached_property
-    def gap(self) -> float:
-        """The relative distance from the optimum that the point is certified to have at most."""
-        return relative_gap(self.objective, self.bound, self.scale)
-
-    @property
-    def start(self) -> Start:
-        """Where a run on a similar problem may begin."""
-        return Start(self.theta, self.dual)
-
-    @property
-    def sentence(self) -> str:
-        """What happened, in words."""
-        passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
-        return f"{self.status.value} after {passes}, {distance_in_words(self.gap)}"
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where a solver begins: a primal point, and dual variables for a solver that can use them.
-
-    With C inside the strength of Ω, J/C = Ω(w)/C + Σ c_i l_i, both starts of the warm-start paper are copies: w̄ = w
-    (13), and ᾱ = Δα (14), which divided by C is the same a.
-    """
-
-    theta: Floats
-    dual: Floats | None = None
-
-
-def theta_of(start: Floats | Start | None) -> Floats | None:
-    """The primal point of a start."""
-    return start.theta if isinstance(start, Start) else start
-
-
-def distance_in_words(gap: float | None) -> str:
-    """What a gap proves: (J − J⁻)/J = g means that J is at most g/(1 − g) of J⁻ above it; rounded up, never down."""
-    if gap is None or not gap < 1:
-        return "an unknown distance above the optimum"
-    percent = 100 * gap / (1 - gap)
-    if percent > 0:
-        unit = 10.0 ** min(0, math.floor(math.log10(max(percent, 1e-12))) - 1)
-        percent = math.ceil(percent / unit) * unit
-    return f"at most {percent:.{2 if percent < 99.5 else 6}g} % above the optimum"
-
-
-Callback = Callable[[Step], bool | None]
-"""Is called after every iteration; returning True stops the solver."""
+# What a solver goes by where neither it nor anybody else was told.
+_TOL, _MAX_PASSES, _SEED = 1e-4, 1000.0, 0
 
 
 class Solver(ABC):
     """Minimises an objective.
+
+    A solver that is handed to an estimator, a search or `train` keeps what was said to it. What was not said (None) is
+    as the estimator has it; where a solver is used by itself, it is 1e-4, 1000 and 0.
 
     Parameters
     ----------
@@ -249,40 +76,92 @@ class Solver(ABC):
         Stop when the certified relative distance from the optimum is at most this.
     max_passes
         Stop after so many passes over the data.
+    seed
+        The seed of what is random, of a solver that takes rows in random order.
+    **options
+        Those of the solver, as its `kind_of_options` lists them.
 
     Attributes
     ----------
     time_limit
         Stop after the iteration in which so many seconds are over, as `within` says; None: no limit.
+    options
+        All options, with the defaults of those that were not given.
+    needs
+        What it needs of loss, regularizer and rows.
+    row_arrays
+        The arrays of a `State` that it goes on from, each with an entry a row.
     """
 
     name: str
-    takes_dual = False
+    needs: Needs = Needs()
+    kind_of_options: ClassVar[type[SolverOptions]] = SolverOptions
+    row_arrays: tuple[str, ...] = ()
+    default_options: ClassVar[SolverOptions] = SolverOptions()
 
-    def __init__(self, tol: float = 1e-4, max_passes: float = 1000) -> None:
-        if not tol > 0:
-            raise ParameterError(Argument("tol"), f" must be positive, not {tol}")
-        if not max_passes > 0:
-            raise ParameterError(Argument("max_passes"), f" must be positive, not {max_passes}")
-        self.tol, self.max_passes = tol, max_passes
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.default_options = cls.kind_of_options()
+
+    def __init__(
+        self,
+        tol: float | None = None,
+        max_passes: float | None = None,
+        seed: int | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        self._given = tol, max_passes, seed
+        self.tol = _TOL if tol is None else tol
+        self.max_passes = _MAX_PASSES if max_passes is None else max_passes
+        self.seed = _SEED if seed is None else seed
         self.time_limit: float | None = None
+        if not self.tol > 0:
+            raise ParameterError(Argument("tol"), f" must be positive, not {tol}")
+        if not self.max_passes > 0:
+            raise ParameterError(Argument("max_passes"), f" must be positive, not {max_passes}")
+        if self.seed < 0:
+            raise ParameterError(Argument("seed"), f" must not be negative, not {seed}")
+        self.options = self.default_options
+        if options:
+            self.options = self.kind_of_options.of(self.name, options)
+            self.needs = self.options.refine(self.needs)
 
-    @classmethod
-    def create(cls, tol: float, max_passes: float, seed: int) -> Solver:
-        """A solver with these settings; the seed matters only to one that takes rows in random order."""
-        return cls(tol, max_passes)
+    @property
+    def given(self) -> dict[str, float]:
+        """What was said to it of tolerance, limit and seed, by name."""
+        named = zip(("tol", "max_passes", "seed"), self._given, strict=True)
+        return {name: value for name, value in named if value is not None}
+
+    def __repr__(self) -> str:
+        said = self.given | self.options.given
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in said.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are what was said, and nothing that a run has kept, such as the rows."""
+        return _again, (type(self), self.given, self.options.given, self.time_limit)
+
+    def told(self, tol: float, max_passes: float, seed: int) -> Self:
+        """A new solver with the same options; what was not said to this one is as given here."""
+        settings = {"tol": tol, "max_passes": max_passes, "seed": seed} | self.given
+        again: Self = _again(type(self), settings, self.options.given, self.time_limit)
+        return again
 
     def within(self, seconds: float | None) -> Self:
-        """The same solver, with so much time."""
-        if seconds == self.time_limit:
+        """The same solver, with so much time, or less where it has less already; None: no other limit."""
+        if seconds is None or (self.time_limit is not None and self.time_limit <= seconds):
             return self
-        limited = copy.copy(self)
+        limited = object.__new__(type(self))
+        vars(limited).update(vars(self))  # with what it keeps of the rows, which several problems share
         limited.time_limit = seconds
         return limited
 
-    @abstractmethod
+    def takes(self, objective: Objective) -> bool:
+        """Whether it can take the objective."""
+        return unmet(self.needs, objective) is None
+
     def refusal(self, objective: Objective) -> str | None:
-        """Why this solver cannot take the objective, or None."""
+        """Why it cannot take the objective, as the rest of a sentence; None where it can."""
+        return refusal(self.needs, objective)
 
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """All iterations in one step, for a problem so small that a kernel takes them before Python takes one; or None.
@@ -293,11 +172,11 @@ class Solver(ABC):
         return None
 
     @abstractmethod
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
-        """Iterate from the start (None: zero), yielding after every iteration."""
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
+        """Iterate from a state (None: zero), yielding after every iteration."""
 
     def solve(
-        self, objective: Objective, start: Floats | Start | None = None, callback: Callback | None = None
+        self, objective: Objective, start: Floats | State | None = None, callback: Callback | None = None
     ) -> Result:
         """Minimise; warns with a sentence when it ends before the tolerance, returns the best so far on Ctrl-C."""
         result = self.run(objective, start, callback)
@@ -327,28 +206,35 @@ class Solver(ABC):
     def run(
         self,
         objective: Objective,
-        start: Floats | Start | None = None,
+        start: Floats | State | None = None,
         callback: Callback | None = None,
         *,
         watched: bool | None = None,
     ) -> Result:
         """Minimise, without a warning; `watched` says whether the callback wants to see every iteration (None: yes)."""
-        if reason := self.refusal(objective):
-            raise ParameterError(f"the solver {self.name!r} {reason}", parameter="solver")
+        if not self.takes(objective):
+            raise ParameterError(f"the solver {self.name!r} {self.refusal(objective)}", parameter="solver")
+        begin = as_state(start)
+        if begin is not None:
+            begin.check(objective, self.row_arrays)
         watched = callback is not None if watched is None else watched
-        return _Run(self, objective, callback).through(self._all_steps(objective, start, watched))
+        return _Run(self, objective, callback, begin).through(self._all_steps(objective, begin, watched))
 
-    def _all_steps(self, objective: Objective, start: Floats | Start | None, watched: bool) -> Iterator[Step]:
+    def _all_steps(self, objective: Objective, start: State | None, watched: bool) -> Iterator[Step]:
         """The head start, and from there on the steps."""
         passes = 0.0
         limited = self.max_passes < _FEW_PASSES or (self.time_limit is not None and self.time_limit < _FEW_SECONDS)
         free = start is None and not watched and not limited
         if free and (first := self.head_start(objective, self.max_passes)) is not None:
             yield first
-            start, passes = Start(first.theta, first.dual() if first.dual else None), first.passes
-        begin: Floats | None = start if self.takes_dual else theta_of(start)  # type: ignore[assignment]
-        for step in self.steps(objective, begin):
+            start, passes = State(first.theta, first.arrays() if first.arrays else {}), first.passes
+        for step in self.steps(objective, start):
             yield replace(step, passes=passes + step.passes) if passes else step
+
+
+def _again(kind: type[Any], settings: dict[str, Any], options: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN401
+    """A solver of that kind, made anew."""
+    return kind(**settings, **options).within(seconds)
 
 
 class _Run:
@@ -356,18 +242,22 @@ class _Run:
 
     What a solver says is not taken at its word. J of a point that would end the run is evaluated anew from its weights.
     A bound that is no number says nothing, and one that lies above a J that was found is false: then none is believed
-    that was given so far. No model at all is better than the first ones of a dual method can be.
+    that was given so far. Of a loss that says it is not convex no bound is believed at all: every proof of one, by
+    slopes or by dual variables, is by convexity. No model at all is better than the first ones of a dual method can be.
     """
 
-    def __init__(self, solver: Solver, objective: Objective, callback: Callback | None) -> None:
-        self.solver, self.objective, self.callback = solver, objective, callback
+    def __init__(
+        self, solver: Solver, objective: Objective, callback: Callback | None, start: State | None = None
+    ) -> None:
+        self.solver, self.objective, self.callback, self.start = solver, objective, callback, start
         self.clock = time.perf_counter()
         self.null = objective.null
         self.scale = _NOTHING * self.null.size
         self.last: Step | None = None
         self.theta, self.value = self.null.theta, math.inf  # of the best point
         self.point: Point | None = None
-        self.bound = 0.0 if never_negative(objective) else -math.inf
+        self.provable = objective.loss.convex
+        self.bound = 0.0 if self.provable and never_negative(objective) else -math.inf
         self.least = self.bound
         self.lowest = sys.float_info.max
         self.verified: Floats | None = None  # the θ whose J was evaluated anew
@@ -376,7 +266,7 @@ class _Run:
 
     def through(self, steps: Iterator[Step]) -> Result:
         """All steps, up to the end."""
-        status = Status.STALLED
+        status = Status.STALLED if self.provable else Status.UNPROVEN
         try:
             for step in steps:
                 if (verdict := self._take(step)) is not None:
@@ -393,6 +283,7 @@ class _Run:
         if doubt and status is Status.CONVERGED:
             status = Status.UNPROVEN
         last = self.last
+        name = last.solver or self.solver.name
         return Result(
             self.theta,
             self.value,
@@ -401,14 +292,30 @@ class _Run:
             self.iterations,
             last.passes,
             time.perf_counter() - self.clock,
-            last.solver or self.solver.name,
+            name,
             self.scale,
             self.null.value,
             self.trace,
-            last.dual() if last.dual else None,
             last.facts,
+            self._state(name),
+            self._ending() if status is Status.UNPROVEN and not doubt else "",
             doubt=doubt,
         )
+
+    def _state(self, name: str) -> State:
+        """Where the run got to; what it took counts on from where it began."""
+        last = self.last
+        assert last is not None
+        counters = {"iterations": self.iterations, "passes": last.passes}
+        if self.start is not None:
+            counters = {key: value + self.start.counters.get(key, 0) for key, value in counters.items()}
+        return State(self.theta, last.arrays() if last.arrays else {}, counters, name)
+
+    def _ending(self) -> str:
+        """Why there is no certificate, and why it ended nevertheless."""
+        assert self.last is not None
+        why = self.last.ending or "J falls no further in double precision"
+        return why if self.provable else f"{self.objective.loss!r} is not convex, so that no bound holds; {why}"
 
     @property
     def gap(self) -> float:
@@ -425,7 +332,7 @@ class _Run:
             self.lowest = min(self.lowest, step.objective)
         if not self.value <= self.null.value:
             self._give_up_point()
-        if math.isfinite(step.bound):
+        if self.provable and math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound)
         seconds = time.perf_counter() - self.clock
         stop = self.callback(self._best(seconds)) if self.callback else None
@@ -474,7 +381,7 @@ class _Run:
     def _doubt(self) -> str | None:
         """What is wrong with a loss or Ω of one's own where training got to; then no bound was one, nor any gap."""
         o = self.objective
-        doubt = self._doubt_of_loss() if type(o.loss) not in LOSSES.values() else None
+        doubt = self._doubt_of_loss() if self.provable and type(o.loss) not in LOSSES.values() else None
         if doubt is None and not o.regularizer.separable:
             doubt = self._doubt_of_omega()
         if doubt is not None:
@@ -501,6 +408,8 @@ class _Run:
     def _verdict(self, step: Step, stop: bool | None, seconds: float) -> Status | None:
         if self.gap <= self.solver.tol:
             return Status.CONVERGED
+        if step.ending or (step.final and not self.provable):
+            return Status.UNPROVEN
         if step.final:
             return Status.STALLED
         if stop:
@@ -509,27 +418,6 @@ class _Run:
             return Status.LIMIT
         limit = self.solver.time_limit
         return Status.TIME if limit is not None and seconds >= limit else None
-
-
-class SeededSolver(Solver):
-    """A solver that takes rows in random order.
-
-    Parameters
-    ----------
-    seed
-        The order of the rows.
-    """
-
-    def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
-        super().__init__(tol, max_passes)
-        if seed < 0:
-            raise ParameterError(Argument("seed"), f" must not be negative, not {seed}")
-        self.seed = seed
-
-    @classmethod
-    def create(cls, tol: float, max_passes: float, seed: int) -> SeededSolver:
-        """A solver with these settings."""
-        return cls(tol, max_passes, seed)
 
 
 def _centred(o: Objective, theta: Floats) -> Floats:
@@ -547,17 +435,3 @@ def _centred(o: Objective, theta: Floats) -> Floats:
 def never_negative(objective: Objective) -> bool:
     """Whether the loss is one of the library's, none of which is ever negative; one of one's own is believed less."""
     return type(objective.loss) in LOSSES.values()
-
-
-def needs_l2(objective: Objective) -> str | None:
-    """Why a solver that needs L2 and nothing else in Ω cannot take the objective, or None."""
-    if objective.regularizer.l1 or not objective.regularizer.l2 or not objective.regularizer.separable:
-        return f"needs L2 regularization, not {objective.regularizer!r}"
-    return knows_no_bounds(objective)
-
-
-def knows_no_bounds(objective: Objective) -> str | None:
-    """Why a solver whose weights may have any sign cannot take the objective, or None."""
-    if objective.regularizer.nonnegative:
-        return f"cannot keep weights at zero or above, as {objective.regularizer!r} asks"
-    return None

@@ -6,25 +6,34 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from beeline._sentences import Argument
 from beeline._types import Floats
-from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Objective, Point
-from beeline.solvers.base import Solver, Step
-from beeline.solvers.bundle.planes import balances, settled
+from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.bundle.planes import settled
+from beeline.solvers.needs import Needs
 from beeline.solvers.newton.newton import search
+from beeline.solvers.options import SolverOptions, option
+from beeline.solvers.state import theta_of
 
-__all__ = ["LBFGS"]
+__all__ = ["LBFGS", "LBFGSOptions"]
 
 _HALVINGS = 40
 _SUFFICIENT = 1e-4  # of what the slope promises
 _NOISE = 1e-14  # of J, that its sum over the rows may be off: below it, slopes say more than J does
 _LEVEL = 1e-2  # of the tolerance, that intercepts which are not quite the best may cost
 _PATIENCE = 20  # steps that may win nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class LBFGSOptions(SolverOptions):
+    """Options of L-BFGS."""
+
+    memory: int = option(10, "How many of the last steps stand for the Hessian.", least=1)
 
 
 class LBFGS(Solver):
@@ -42,56 +51,46 @@ class LBFGS(Solver):
 
     A free intercept is the best one at every point.
 
+    Of a loss that says it is not convex it finds a local minimum, or nearly: it ends, without a certificate, once the
+    gradient has fallen to `tol` of what it is at zero weights. A free intercept is one more coordinate then.
+
     Cost of an iteration: one pass for the gradient and one for the scores of the step; one for each step that is tried
     with L1, nearly always one. Memory: 2·`memory` vectors of weights, a few of rows. A result's `facts` have its
     significant figures, −log₁₀ of the gap relative to the mean of J and its bound.
 
-    Parameters
-    ----------
-    memory
-        How many steps H is made of.
+    Options are those of `LBFGSOptions`.
     """
 
     name = "lbfgs"
+    needs = Needs(loss=("smooth",), convex=False, level_intercepts=True, own_omega="differentiable")
+    kind_of_options = LBFGSOptions
+    options: LBFGSOptions
 
-    def __init__(self, tol: float = 1e-4, max_passes: float = 1000, memory: int = 10) -> None:
-        super().__init__(tol, max_passes)
-        if memory < 1:
-            raise ParameterError(Argument("memory"), f" must be at least 1, not {memory}")
-        self.memory = memory
-
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a smooth loss and a regularizer."""
-        if not objective.loss.smooth:
-            return f"needs a smooth loss, unlike {objective.loss!r}"
-        if not balances(objective):
-            return f"needs a loss with a curvature for several free intercepts, unlike {objective.loss!r}"
-        if objective.regularizer.l1 == objective.regularizer.l2 == 0:
-            return f"needs a regularizer, unlike {objective.regularizer!r}"
-        if not objective.regularizer.differentiable and not objective.regularizer.separable:
-            return f"needs a regularizer with a gradient everywhere, unlike {objective.regularizer!r}"
-        return None
-
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
-        if start is not None and objective.regularizer.nonnegative:
+        theta = theta_of(start)
+        if theta is not None and objective.regularizer.nonnegative:
             signed = objective.n_weights
-            start = np.append(np.maximum(start[:signed], 0), start[signed:])
-        point, passes = settled(objective.at(start), _LEVEL * self.tol), float(start is not None)
-        pairs, bound, still = _Pairs(self.memory), -math.inf, 0
+            theta = np.append(np.maximum(theta[:signed], 0), theta[signed:])
+        level = settled if objective.loss.convex else _as_it_is
+        point, passes = level(objective.at(theta), _LEVEL * self.tol), float(start is not None)
+        pairs, bound, still = _Pairs(self.options.memory), -math.inf, 0
+        small = 0.0 if objective.loss.convex else self.tol * _norm_of_gradient(objective.at())
         while True:
             passes += 1
             still = 0 if point.bound > bound else still + 1
             bound = max(bound, point.bound)
             facts = {"significant_figures": significant_figures(point.value, bound)}
-            yield Step(point.theta, point.value, bound, passes, facts=facts)
+            is_small = small > 0 and _norm_of_gradient(point) <= small
+            ending = f"its gradient has fallen to {self.tol:g} of what it is at zero weights" if is_small else ""
+            yield Step(point.theta, point.value, bound, passes, facts=facts, ending=ending)
             moved, cost = _next(point, pairs)
             passes += cost
             if moved is None or (still > _PATIENCE and moved.value >= point.value):
                 yield Step(point.theta, point.value, bound, passes, final=True, facts=facts)
                 return
             gap = (point.value - bound) / abs(point.value) if point.value else 0.0
-            moved = settled(moved, _LEVEL * max(self.tol, min(gap, _LEVEL)))
+            moved = level(moved, _LEVEL * max(self.tol, min(gap, _LEVEL)))
             pairs.add(moved.theta - point.theta, smooth_gradient(moved) - smooth_gradient(point))
             point.forget()
             point = moved
@@ -103,6 +102,16 @@ def significant_figures(value: float, bound: float) -> float:
     if gap <= 0 or not math.isfinite(gap):
         return math.inf if gap <= 0 else -math.inf
     return -math.log10(2 * gap / size)
+
+
+def _as_it_is(point: Point, accuracy: float) -> Point:
+    """The point with the intercepts that it has: without convexity, those that are level need not be the best."""
+    return point
+
+
+def _norm_of_gradient(point: Point) -> float:
+    g = pseudo_gradient(point)
+    return math.sqrt(dot(g, g))
 
 
 def smooth_gradient(point: Point) -> Floats:

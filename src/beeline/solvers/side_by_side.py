@@ -11,12 +11,12 @@ from concurrent.futures import Future, wait
 import numpy as np
 
 from beeline._thread_pool import DaemonThreadPool
-from beeline._types import Floats
 from beeline.engines.verbs import columns
 from beeline.exceptions import BeelineError
 from beeline.kernels import num_threads
 from beeline.objective import Objective
-from beeline.solvers.base import Callback, Result, Solver, Start, Status, Step, never_negative, theta_of
+from beeline.solvers.base import Callback, Result, Solver, State, Status, Step, never_negative
+from beeline.solvers.state import theta_of
 
 __all__ = ["solve_side_by_side"]
 
@@ -27,7 +27,7 @@ _FEW_ENTRIES = 2**15
 def solve_side_by_side(
     solvers: Sequence[Solver],
     objectives: Sequence[Objective],
-    starts: Sequence[Floats | Start | None],
+    starts: Sequence[State | None],
     callback: Callback | None = None,
     time_limit: float | None = None,
     *,
@@ -69,7 +69,7 @@ class _Side:
         self.of_callback: Exception | None = None
 
     def solve(
-        self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[Floats | Start | None]
+        self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[State | None]
     ) -> list[Result]:
         """The results, in the order of the objectives."""
         problems = zip(solvers, objectives, starts, strict=True)
@@ -94,7 +94,7 @@ class _Side:
             if any(future.done() and future.exception() for future in futures):
                 self.stopped.set()
 
-    def _run(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
+    def _run(self, solver: Solver, objective: Objective, start: State | None) -> Result:
         if self.interrupted.is_set() or self.stopped.is_set():
             status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
             point = objective.at(theta_of(start))
@@ -109,7 +109,7 @@ class _Side:
             self.failures.append(error)
             return _without_model(objective, solver, error)
 
-    def _run_here(self, solver: Solver, objective: Objective, start: Floats | Start | None) -> Result:
+    def _run_here(self, solver: Solver, objective: Objective, start: State | None) -> Result:
         """As `_run`, in the thread that Ctrl-C reaches, which goes on with the next problem."""
         try:
             result = self._run(solver, objective, start)

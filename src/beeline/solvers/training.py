@@ -29,8 +29,9 @@ from beeline.objective import Intercept, Objective
 from beeline.objective.untold import by_chance, feature_spreads, untold
 from beeline.regularizers import Regularizer, check_regularizer
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Callback, Result, Status
+from beeline.solvers.base import Callback, Result, State, Status
 from beeline.solvers.concerns import Concern, concerns_about, gained
+from beeline.solvers.registry import SolverLike
 from beeline.solvers.side_by_side import solve_side_by_side
 
 __all__ = [
@@ -278,14 +279,14 @@ class Trained:
 
 def train(  # noqa: PLR0913
     task: Task,
-    solver: str = "auto",
+    solver: SolverLike = "auto",
     *,
     tol: float = 1e-4,
     max_passes: float = 1000,
     time_limit: float | None = None,
     seed: int = 0,
     callback: Callback | None = None,
-    start: Trained | None = None,
+    start: Trained | Sequence[State] | None = None,
     names: Sequence[object] | None = None,
     searched: bool = False,
 ) -> Trained:
@@ -303,7 +304,7 @@ def train(  # noqa: PLR0913
     callback
         Is called after every iteration of every problem, by one thread at a time; returning True stops them all.
     start
-        An earlier result for the same outputs, to begin from.
+        An earlier result for the same outputs, to begin from; or a state for each problem, as results have it.
     names
         The classes by their names, for concerns.
     searched
@@ -398,9 +399,19 @@ def counts_by_difference(objective: Objective) -> bool:
     return objective.n_outputs == 2 and isinstance(loss, VectorLoss) and loss.labels == "classes"
 
 
-def _starts(objectives: list[Objective], start: Trained | None) -> list[Floats | None]:
+def _starts(objectives: list[Objective], start: Trained | Sequence[State] | None) -> Sequence[State | None]:
+    """A state for each problem."""
     if start is None:
         return [None] * len(objectives)
+    if isinstance(start, Trained):
+        return [State(theta) for theta in _thetas(objectives, start)]
+    if len(start) != len(objectives):
+        raise ParameterError(f"a start must have a state for each of {len(objectives)} problems, not {len(start)}")
+    return start
+
+
+def _thetas(objectives: list[Objective], start: Trained) -> list[Floats]:
+    """θ of each problem from the weights of all outputs."""
     first = objectives[0]
     if first.regularizer.nonnegative:
         start = replace(start, weights=np.maximum(start.weights, 0.0))

@@ -120,6 +120,13 @@ class TrainingOptions:
         panel_option("balanced, or LABEL=WEIGHT: what multiplies C for a class. May be given several times.", "WEIGHT"),
     ] = None
     solver: Annotated[str, panel_option("Who minimises; auto takes the fastest.", "NAME")] = "auto"
+    solver_setting: Annotated[
+        list[str] | None,
+        panel_option(
+            "An option of the solver's own, such as variant=bmrm or memory=20. May be given several times.",
+            "NAME=VALUE",
+        ),
+    ] = None
     max_passes: Annotated[float, panel_option("Stop after so many passes over the data.", "N")] = 1000
     time_limit: Annotated[
         float | None,
@@ -168,13 +175,20 @@ class TrainingOptions:
                 Argument("regularizer", "elastic_net"),
                 "; leave it out",
             )
-        same = ("nonnegative", "intercept", "multiclass", "solver", "max_passes", "time_limit", "seed")
+        same = ("nonnegative", "intercept", "multiclass", "max_passes", "time_limit", "seed")
         return {name: getattr(self, name) for name in same} | {
+            "solver": self._solver(),
             "loss": get_loss(loss, **self._loss_settings(loss)),
             "regularizer": get_regularizer(
                 self.regularizer, **({} if self.l1_ratio is None else {"l1_ratio": self.l1_ratio})
             ),
         }
+
+    def _solver(self) -> str | tuple[str, dict[str, Any]]:
+        """The solver's name, with options where there are any."""
+        if not self.solver_setting:
+            return self.solver
+        return self.solver, dict(_named_value("solver_setting", item) for item in self.solver_setting)
 
     def _loss_settings(self, loss: str) -> dict[str, Any]:
         """The settings of the loss's own: numbers, or matrices as JSON."""
@@ -189,26 +203,31 @@ class TrainingOptions:
             )
         epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
         settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
-        return settings | dict(_named_value(item) for item in self.loss_setting or [])
+        return settings | dict(_named_value("loss_setting", item) for item in self.loss_setting or [])
 
 
-def _named_value(item: str) -> tuple[str, float | list[Any]]:
-    """NAME=VALUE, taken apart."""
+# What each option may say, and how that is told.
+_SAID: dict[str, tuple[tuple[type, ...], str]] = {
+    "loss_setting": ((int, float, list), "a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]]"),
+    "solver_setting": ((object,), "a value, such as variant=bmrm, memory=20 or nonnegative=true"),
+}
+
+
+def _named_value(option: str, item: str) -> tuple[str, Any]:
+    """NAME=VALUE, taken apart: the value is JSON, or the text itself where texts are allowed."""
     import json
 
     from beeline._sentences import Argument
     from beeline.exceptions import ParameterError
 
-    name, _, text = item.partition("=")
+    kinds, words = _SAID[option]
+    name, sign, text = item.partition("=")
     try:
         value = json.loads(text)
     except ValueError:
-        value = None
-    if not isinstance(value, int | float | list):
-        raise ParameterError(
-            Argument("loss_setting"),
-            f" must be a name with a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]], not {item!r}",
-        )
+        value = text or None
+    if not (name and sign and text and isinstance(value, kinds)):
+        raise ParameterError(Argument(option), f" must be a name with {words}, not {item!r}")
     return name, value
 
 

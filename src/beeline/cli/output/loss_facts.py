@@ -10,7 +10,8 @@ from beeline.data.core.arrays import from_arrays
 from beeline.losses import LOSSES, RowLoss, VectorLoss, loss_settings
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import L1, L2
-from beeline.solvers.auto import SOLVERS
+from beeline.solvers.needs import unmet
+from beeline.solvers.registry import SOLVERS
 
 __all__ = ["LABELS", "all_losses"]
 
@@ -53,4 +54,4 @@ def _solvers(loss: RowLoss, omega: L1 | L2) -> list[str]:
     objective = Objective.of(
         from_arrays(np.ones((1, 1))), ones, ones, each or loss, omega, 1.0, intercept, n_outputs=outputs
     )
-    return [name for name, solver in SOLVERS.items() if solver.create(1e-4, 1, 0).refusal(objective) is None]
+    return [name for name, kind in SOLVERS.items() if unmet(kind.needs, objective) is None]

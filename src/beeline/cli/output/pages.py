@@ -58,12 +58,20 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
         facts |= {"calibrated probabilities": settings.probability}
     facts |= {"tolerance": settings.tol, "most passes": settings.max_passes}
     facts |= {"time limit": "none" if settings.time_limit is None else f"{number(settings.time_limit)} s"}
-    return facts | {"solver": settings.solver, "seed": settings.seed, "threads": num_threads()}
+    return facts | {"solver": _solver(settings), "seed": settings.seed, "threads": num_threads()}
 
 
 def _loss_settings(settings: Settings) -> dict[str, Any]:
     searched = {"epsilon": "searched for"} if settings.selecting.search_epsilon else {}
     return settings.the_loss.settings | searched
+
+
+def _solver(settings: Settings) -> str:
+    from beeline.solvers.registry import solver_settings
+
+    said = solver_settings(settings.solver)
+    options = ", ".join(f"{name}={value}" for name, value in said.get("solver_options", {}).items())
+    return f"{said['solver']} ({options})" if options else str(said["solver"])
 
 
 def _class_weights(given: Any) -> str:  # noqa: ANN401

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 
-from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.objective import Line, Objective, Penalty, Point
 from beeline.objective.certificates import Allowance
 from beeline.objective.intercepts import newton_shifted
-from beeline.solvers.base import Solver, Step
+from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.bundle.centre import CentredModel
 from beeline.solvers.bundle.line_search import has_kinks, least, valley
 from beeline.solvers.bundle.lp import LinearModel, UnsolvableError
 from beeline.solvers.bundle.models import Minimum, Model, QuadraticModel, SinglePlane
 from beeline.solvers.bundle.planes import Plane, Planes, balances, settled, settled_with_tangent, tangent
+from beeline.solvers.needs import Needs
+from beeline.solvers.options import SolverOptions, option
 
-__all__ = ["Bundle"]
+__all__ = ["Bundle", "BundleOptions"]
 
 Variant = Literal["ocas", "bmrm", "line"]
 Bounds = tuple[float | Floats, float | Floats]
@@ -42,6 +44,66 @@ _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
 _PATIENCE, _PROGRESS = 100, 0.98  # steps in which the gap must fall by a little before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
+
+_NEEDS_OF_LINE = Needs(
+    omega="l2_part",
+    own_omega="any",
+    level_intercepts=True,
+    instead={
+        "omega": "needs an L2 part in the regularizer for variant='line', unlike {omega!r}",
+        "level_intercepts": "needs a loss without kinks for several free intercepts and variant='line', "
+        "unlike {loss!r}",
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleOptions(SolverOptions):
+    """Options of the bundle method."""
+
+    variant: Variant = option(  # noqa: RUF009 — a field
+        "ocas", "Where planes are taken: `ocas`, `bmrm` or `line`.", choices=get_args(Variant)
+    )
+    nonnegative: bool = option(False, "No weight may be negative, as a regularizer may say too.")
+    bounds: Bounds | None = option(  # noqa: RUF009 — a field
+        None, "(lower, upper) bounds of the weights, a number for all or one for each; zero must lie within."
+    )
+    max_planes: int | None = option(
+        None, "How many planes are kept at most; None: as many as fit 512 MB, between 20 and 500.", least=4
+    )
+    idle: int = option(20, "After so many steps without a part in the model's solution a plane is dropped.", least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bounds is None:
+            return
+        if self.nonnegative:
+            raise ParameterError(
+                "nonnegative=True is the same as bounds=(0, inf); leave one of them out", parameter="solver"
+            )
+        try:
+            low, high = (np.asarray(side, dtype=np.float64) for side in self.bounds)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"the solver's bounds must be a pair, (lower, upper), of numbers, not {self.bounds!r}",
+                parameter="solver",
+            ) from None
+        if not (np.all(low <= 0) and np.all(high >= 0)):
+            raise ParameterError("zero must lie within the bounds of the weights", parameter="solver")
+
+    def refine(self, needs: Needs) -> Needs:
+        """An L2 part where there is no programme; and bounds that contradict no regularizer."""
+        if self.variant == "line":
+            needs = _NEEDS_OF_LINE
+        if self.bounds is not None and np.any(np.asarray(self.bounds[0]) < 0):
+            below = "was given bounds below zero, which {omega!r} rules out; leave one of them out"
+            needs = replace(needs, nonnegative=False, instead={**needs.instead, "nonnegative": below})
+        return needs
+
+    @property
+    def of_weights(self) -> Bounds | None:
+        """The bounds, also where they are said by `nonnegative`."""
+        return _NONNEGATIVE if self.nonnegative else self.bounds
 
 
 class Bundle(Solver):
@@ -71,66 +133,23 @@ class Bundle(Solver):
     Memory: planes × features numbers, and a few vectors of rows. A result's `facts` have the number of planes, their
     bytes, and the bound (13) on the number of steps.
 
-    Parameters
-    ----------
-    variant
-        `ocas`, `bmrm` or `line`.
-    nonnegative
-        No weight may be negative, as a regularizer may say too.
-    bounds
-        (lower, upper) bounds of the weights, a number for all or one for each; zero must lie within.
-    max_planes
-        How many planes are kept at most; None: as many as fit 512 MB, between 20 and 500.
-    idle
-        After so many steps without a part in the model's solution a plane is dropped.
+    Options are those of `BundleOptions`.
     """
 
     name = "bundle"
+    needs = Needs(own_omega="any")
+    kind_of_options = BundleOptions
+    options: BundleOptions
 
-    def __init__(
-        self,
-        tol: float = 1e-4,
-        max_passes: float = 1000,
-        variant: Variant = "ocas",
-        nonnegative: bool = False,
-        bounds: Bounds | None = None,
-        max_planes: int | None = None,
-        idle: int = 20,
-    ) -> None:
-        super().__init__(tol, max_passes)
-        if variant not in get_args(Variant):
-            raise ParameterError(
-                Argument("variant"), f" must be one of {', '.join(get_args(Variant))}, not {variant!r}"
-            )
-        if max_planes is not None and max_planes < 4:
-            raise ParameterError(Argument("max_planes"), f" must be at least 4, not {max_planes}")
-        if idle < 1:
-            raise ParameterError(Argument("idle"), f" must be at least 1, not {idle}")
-        self.variant, self.max_planes, self.idle = variant, max_planes, idle
-        self.bounds = _checked_bounds(nonnegative, bounds)
-
-    def refusal(self, objective: Objective) -> str | None:
-        """Takes every loss and regularizer; without a programme it needs an L2 part."""
-        if self.variant == "line" and not objective.regularizer.l2:
-            return f"needs an L2 part in the regularizer for variant='line', unlike {objective.regularizer!r}"
-        if self.variant == "line" and not balances(objective):
-            return (
-                f"needs a loss without kinks for several free intercepts and variant='line', unlike {objective.loss!r}"
-            )
-        if objective.regularizer.l1 == objective.regularizer.l2 == 0:
-            return f"needs a regularizer, unlike {objective.regularizer!r}"
-        if objective.regularizer.nonnegative and self.bounds is not None and np.any(np.asarray(self.bounds[0]) < 0):
-            return f"was given bounds below zero, which {objective.regularizer!r} rules out; leave one of them out"
-        return None
-
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One plane at a time."""
         penalty = self._penalty(objective)
+        theta = objective.null.theta if start is None else start.theta
         if start is not None and penalty.lower is not None and penalty.upper is not None:
-            start = np.array(start, dtype=np.float64)
-            start[: objective.n_regularized] = np.clip(start[: objective.n_regularized], penalty.lower, penalty.upper)
+            theta = np.array(theta, dtype=np.float64)
+            theta[: objective.n_regularized] = np.clip(theta[: objective.n_regularized], penalty.lower, penalty.upper)
         model, run = self._model(objective, penalty), _Progress(objective, self.tol)
-        best, passes = objective.at(objective.null.theta if start is None else start), float(start is not None)
+        best, passes = objective.at(theta), float(start is not None)
         plane, best = tangent(best, run.accuracy)
         while True:
             passes += 1
@@ -147,7 +166,7 @@ class Bundle(Solver):
             final = run.note(best.value, minimum.bound)
             yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
             passes += 1
-            if self.variant != "ocas":
+            if self.options.variant != "ocas":
                 plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
                 best = min(best, near, key=lambda point: point.value)
             elif has_kinks(objective) and objective.intercept != "free":
@@ -160,7 +179,8 @@ class Bundle(Solver):
 
     def _penalty(self, objective: Objective) -> Penalty:
         omega, strength = objective.regularizer, objective.strength
-        bounds = _NONNEGATIVE if self.bounds is None and omega.nonnegative else self.bounds
+        bounds = self.options.of_weights
+        bounds = _NONNEGATIVE if bounds is None and omega.nonnegative else bounds
         if bounds is None:
             return Penalty(strength * omega.l1, strength * omega.l2)
         n = objective.n_weights
@@ -175,27 +195,17 @@ class Bundle(Solver):
         return Penalty(strength * omega.l1, strength * omega.l2, low, high)
 
     def _model(self, objective: Objective, penalty: Penalty) -> Model:
-        n = objective.n_regularized
-        if self.variant == "line":
+        n, options = objective.n_regularized, self.options
+        if options.variant == "line":
             return SinglePlane(penalty, n)
-        limit = self.max_planes or min(_MOST_PLANES, max(_FEWEST_PLANES, _PLANES_BYTES // (8 * max(1, n))))
-        planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, self.idle)
+        limit = options.max_planes or min(_MOST_PLANES, max(_FEWEST_PLANES, _PLANES_BYTES // (8 * max(1, n))))
+        planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, options.idle)
         if penalty.l2:
             return QuadraticModel(penalty, planes)
         scale = objective.null.size or objective.total_cost or 1.0
-        if self.variant == "ocas" and CentredModel.takes(penalty, planes):
+        if options.variant == "ocas" and CentredModel.takes(penalty, planes):
             return CentredModel(penalty, planes, scale, self.tol)
         return LinearModel(penalty, planes, scale)
-
-
-def _checked_bounds(nonnegative: bool, bounds: Bounds | None) -> Bounds | None:
-    if nonnegative and bounds is not None:
-        raise ParameterError(Argument("nonnegative", True), " is the same as bounds=(0, inf); leave one of them out")
-    if nonnegative:
-        return _NONNEGATIVE
-    if bounds is not None and not (np.all(np.asarray(bounds[0]) <= 0) and np.all(np.asarray(bounds[1]) >= 0)):
-        raise ParameterError("zero must lie within the bounds of the weights", parameter="bounds")
-    return bounds
 
 
 def _check(point: Point) -> None:

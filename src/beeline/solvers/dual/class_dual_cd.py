@@ -13,8 +13,10 @@ from beeline.kernels import ClassSweeps, RoughClassSweeps, RowArrays, dot
 from beeline.losses import CrammerSinger, MulticlassMargin, MulticlassPerceptron, ScaledMulticlassMargin, WestonWatkins
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import cancelling_parts, rounding_unit
-from beeline.solvers.base import SeededSolver, Step, needs_l2
-from beeline.solvers.dual.shuffled import ShuffledRows, needs_memory
+from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.dual.shuffled import ShuffledRows
+from beeline.solvers.needs import FEWER_THAN_2_32, Needs
+from beeline.solvers.state import theta_of
 
 __all__ = ["ClassDualCD"]
 
@@ -26,7 +28,7 @@ _NONE = np.zeros(0)
 _HINGES = (CrammerSinger, MulticlassMargin, ScaledMulticlassMargin, MulticlassPerceptron, WestonWatkins)
 
 
-class ClassDualCD(SeededSolver):
+class ClassDualCD(Solver):
     """Minimises J with a multi-class hinge and L2 regularization through its dual, row by row.
 
     Primal, for hinges of Crammer and Singer's kind: min λ/2 Σ_k ‖w_k‖² + Σ c_i max_k (z_ik + Δ(y_i, k) − z_iy),
@@ -50,37 +52,35 @@ class ClassDualCD(SeededSolver):
     Cost of a sweep: two multiplications an entry and class of the rows and classes that are left, on one thread.
     Memory: 8 to 10 bytes a row and class, 4 to 8 a weight, and a copy of the rows.
 
-    Parameters
-    ----------
-    seed
-        The order of the rows.
+    The seed says in which order the rows are taken.
     """
 
     name = "class_dual_cd"
+    needs = Needs(
+        losses=_HINGES,
+        losses_named="multi-class hinges",
+        most_outputs=_MOST_CLASSES,
+        omega="l2",
+        nonnegative=False,
+        rows="memory",
+        most_rows=FEWER_THAN_2_32,
+    )
 
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a multi-class hinge, L2, and the rows in memory."""
-        if not isinstance(objective.loss, _HINGES):
-            return f"is for multi-class hinges, not {objective.loss!r}"
-        if objective.n_outputs > _MOST_CLASSES:
-            return f"can take {_MOST_CLASSES:,} classes, not {objective.n_outputs:,}"
-        return needs_l2(objective) or needs_memory(objective.rows)
-
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows; in float64 from where float32 gets no further."""
-        passes = 0.0
+        passes, theta = 0.0, theta_of(start)
         for rough in (True, False) if self.tol >= _ROUGH_TOL else (False,):
             rows = ShuffledRows.of(objective.rows, self.seed, rough=rough)
             descent = _Descent(rows, objective, self, rough)
-            if start is not None:
-                descent.warm(start)
+            if theta is not None:
+                descent.warm(theta)
             still = 0
             while still < 2 and not (rough and descent.idle > _PATIENCE):
                 still = 0 if descent.sweep() else still + 1
                 best = descent.look(latest=still > 0)
                 final = still > 1 and not rough
                 yield Step(best.theta, best.value, descent.bound, passes + descent.passes, final=final)
-            start, passes = best.theta, passes + descent.passes
+            theta, passes = best.theta, passes + descent.passes
 
 
 class _Descent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from beeline._forks import ForkSafeLock
 from beeline._numbers import square
 from beeline._types import Floats
 from beeline.engines import Rows
-from beeline.kernels import DualSweeps, balance, blend, dot
+from beeline.kernels import balance, blend, dot
 from beeline.losses import Loss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
-from beeline.solvers.base import SeededSolver, Start, Step, needs_l2, theta_of
-from beeline.solvers.dual.shuffled import ShuffledRows, needs_memory
+from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.dual.blocks import DualBlocks, Geometry, Visits
+from beeline.solvers.dual.shuffled import ShuffledRows
+from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 
 __all__ = ["DualCD"]
 
@@ -29,7 +32,7 @@ _ROUGH_TOL = 1e-6
 _LITTLE_WORK, _FIRST_PASSES = 2**15, 30
 
 
-class DualCD(SeededSolver):
+class DualCD(Solver):
     """Minimises J with L2 regularization through its dual, row by row.
 
     The dual problem is max −‖Xᵀa‖²/(2λ) − Σ ψ_i(a_i), λ = strength · l2, with w = Xᵀa/λ; a free intercept adds Σ a_i
@@ -47,25 +50,23 @@ class DualCD(SeededSolver):
     Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Looks take about one
     seventh of the time. Memory: 64 bytes a row, and a copy of the rows where they are short.
 
-    Parameters
-    ----------
-    seed
-        The order of the rows.
+    The seed says in which order the rows are taken. The sweeps are those of `DualBlocks`, with all rows in one block.
     """
 
     name = "dual_cd"
-    takes_dual = True
+    needs = Needs(duals=_LOSSES, omega="l2", nonnegative=False, rows="memory", most_rows=FEWER_THAN_2_32)
+    row_arrays = ("dual",)
 
-    def __init__(self, tol: float = 1e-4, max_passes: float = 1000, seed: int = 0) -> None:
-        super().__init__(tol, max_passes, seed)
+    def __init__(
+        self,
+        tol: float | None = None,
+        max_passes: float | None = None,
+        seed: int | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(tol, max_passes, seed, **options)
         self._lock = ForkSafeLock()
         self._shuffled: tuple[Rows, ShuffledRows] | None = None
-
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a loss whose dual it knows, L2, and the rows in memory."""
-        if objective.loss.compiled not in _LOSSES:
-            return f"does not know the dual of {objective.loss!r}"
-        return needs_l2(objective) or needs_memory(objective.rows)
 
     def shuffled(self, rows: Rows) -> ShuffledRows:
         """The rows, shuffled; those of the last data set are kept, so that classes share them.
@@ -90,12 +91,12 @@ class DualCD(SeededSolver):
             bound,
             descent.passes,
             solver=self.name,
-            dual=lambda: a,
+            arrays=lambda: {"dual": a},
             iterations=descent.n_sweeps,
             point=best,
         )
 
-    def steps(self, objective: Objective, start: Floats | Start | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows."""
         descent = _Descent(self.shuffled(objective.rows), objective, start, self)
         bound = -np.inf
@@ -104,7 +105,7 @@ class DualCD(SeededSolver):
             best = descent.look()
             bound = max(bound, descent.bound())
             descent.ratio = max(1.0, (best.value - bound) / max(descent.growth, 1e-300))
-            yield Step(best.theta, best.value, bound, descent.passes, final=not moved, dual=descent.dual_variables)
+            yield Step(best.theta, best.value, bound, descent.passes, final=not moved, arrays=descent.arrays)
 
 
 class _Descent:
@@ -118,7 +119,7 @@ class _Descent:
     _LOOK_RARELY = 20.0  # where no rows leave
     _LOOK_AFTER = 1.5  # never before
 
-    def __init__(self, rows: ShuffledRows, objective: Objective, start: Floats | Start | None, solver: DualCD) -> None:
+    def __init__(self, rows: ShuffledRows, objective: Objective, start: State | None, solver: DualCD) -> None:
         self.rows, self.tol = rows, solver.tol
         self.objective = o = rows.over(objective)
         self.modulus = o.strength * o.regularizer.l2
@@ -129,19 +130,11 @@ class _Descent:
         if start is not None:
             a, b = self._warm(start)
         self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.rows.n_features)
-        self.sweeps = DualSweeps(
-            rows.arrays,
-            rows.order,
-            rows.copied,
-            self.labels,
-            self.costs,
-            a,
-            self.w,
-            str(o.loss.compiled),
-            o.loss.parameters,
-            solver.seed,
-        )
-        self._measure(b)
+        geometry = Geometry.of(o, rows.centred if o.intercept == "free" else None)
+        blocks = DualBlocks(o.loss, geometry, self.w, solver.seed)
+        blocks.begin(Visits.of_all(rows, geometry), self.labels, self.costs, a)
+        self.sweeps = blocks.sweeps
+        self.sweeps.set_centre(b)
         self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
         self.nnz = max(1, o.rows.nnz)
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
@@ -149,26 +142,18 @@ class _Descent:
         self.dual = 0.0  # what it has grown by
         self.growth, self.ratio = 0.0, 4.0  # of the last sweep, and the usual ratio of the gap to it
 
-    def _measure(self, b: float) -> None:
-        """Tell the kernel how the intercept enters."""
-        kind, none = self.objective.intercept, np.zeros(0)
-        if kind == "free":
-            rows = self.rows.centred
-            # As stiff as a row, and stiff enough for the rows together to move the intercept by a margin.
-            rho = max(rows.usual_norm / self.modulus, 1 / max(self.objective.total_cost, 1e-300))
-            self.sweeps.measure(rows.norms, rows.means, 1 / self.modulus, rho, dot(rows.mean, rows.mean))
-            self.sweeps.set_centre(b)
-        else:
-            rho = 1 / self.modulus if kind == "regularized" else 0.0
-            self.sweeps.measure(self.rows.norms, none, 1 / self.modulus, rho, 0.0)
+    def _warm(self, start: State) -> tuple[Floats, float]:
+        """Dual variables for a start: its own, or minus the slopes of the loss, rounded as the dual likes best.
 
-    def _warm(self, start: Floats | Start) -> tuple[Floats, float]:
-        """Dual variables for a start: its own, or minus the slopes of the loss, rounded as the dual likes best."""
+        Its own only where they are feasible: those of other costs or labels need not be, and what they would seem to
+        prove could be false.
+        """
         o = self.objective
-        self.best = o.at(theta_of(start)).with_best_intercept(0.1 * self.tol)
+        self.best = o.at(start.theta).with_best_intercept(0.1 * self.tol)
         self.passes += 1
-        if isinstance(start, Start) and start.dual is not None:
-            return start.dual.copy(), float(self.best.theta[-1]) if o.intercept == "free" else 0.0
+        own = start.arrays.get("dual")
+        if own is not None and math.isfinite(o.loss.dual_cost(own, self.labels, self.costs)):
+            return own.copy(), float(self.best.theta[-1]) if o.intercept == "free" else 0.0
         losses = [o.loss]
         if o.loss.has_rounded:
             losses = [o.loss.rounded(part * o.natural_width) for part in (0.1, 0.01, 0.001)]
@@ -279,6 +264,10 @@ class _Descent:
         """How far w may be from Xᵀa/λ: each row was rounded by 2⁻²⁴ of itself, and each step by less."""
         steps = float(np.finfo(np.float64).eps) * math.sqrt(16 + self.n_sweeps * self.objective.rows.n_rows)
         return ((0.0 if self.rows.exact else 2.0**-24) + steps) * self.sweeps.weighted_norm() / self.modulus
+
+    def arrays(self) -> dict[str, Floats]:
+        """What a run would go on from, beside θ."""
+        return {"dual": self.dual_variables()}
 
     def dual_variables(self) -> Floats:
         """A copy of a, feasible also for a free intercept."""

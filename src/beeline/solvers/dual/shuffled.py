@@ -17,7 +17,7 @@ from beeline.engines import Rows, Threads
 from beeline.kernels import RowArrays, pack_rows
 from beeline.objective import Objective
 
-__all__ = ["ShuffledRows", "needs_memory"]
+__all__ = ["Centred", "ShuffledRows"]
 
 # Rows that take less than this, all together, stay in the caches wherever they lie.
 _CACHED_BYTES = 4 << 20
@@ -115,13 +115,6 @@ def _order(n: int, seed: int) -> Ints:
     order = np.random.default_rng(seed).permutation(n)
     order.flags.writeable = False
     return order
-
-
-def needs_memory(rows: Rows) -> str | None:
-    """Why a solver that needs all rows in memory, and counts them in 32 bits, cannot take them, or None."""
-    if not rows.in_memory and 12 * rows.nnz + 64 * rows.n_rows > available_memory():
-        return f"needs the rows in memory, and {rows!r} is too large"
-    return None if rows.n_rows < 2**32 else f"can take 4,294,967,295 rows, not {rows.n_rows:,}"
 
 
 def _survives(values: AnyArray) -> bool:

@@ -12,9 +12,9 @@ from beeline._lazy import cached_property
 from beeline._types import Floats
 from beeline.engines.verbs import products
 from beeline.objective import Objective, Point, conjugate_bound
-from beeline.solvers.base import Solver, Step
-from beeline.solvers.bundle.line_search import has_kinks
+from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.interior.systems import system_for
+from beeline.solvers.needs import Needs
 from beeline.solvers.newton.newton import MOST_FEATURES
 
 __all__ = ["InteriorPoint"]
@@ -47,23 +47,11 @@ class InteriorPoint(Solver):
     """
 
     name = "interior_point"
+    needs = Needs(loss=("kinks", "conjugate"), most_features=MOST_FEATURES)
 
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a piecewise linear loss of one score a row, its conjugate, a regularizer, and not too many features."""
-        if not has_kinks(objective):
-            return f"needs a piecewise linear loss of one score a row, unlike {objective.loss!r}"
-        if not objective.loss.has_conjugate:
-            return f"needs a loss with a conjugate, which {objective.loss!r} has not"
-        if objective.regularizer.l1 == objective.regularizer.l2 == 0:
-            return f"needs a regularizer, unlike {objective.regularizer!r}"
-        rows = objective.rows.n_rows if objective.rows.in_memory else np.inf
-        if min(objective.size, rows) > MOST_FEATURES:
-            return f"can take {MOST_FEATURES:,} features, or as many rows in memory, not {objective.rows!r}"
-        return None
-
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step towards the central path, and along it, at a time."""
-        inside = _Inside(objective, objective.null.theta if start is None else start)
+        inside = _Inside(objective, objective.null.theta if start is None else start.theta)
         best, bound, still, passes = np.inf, -np.inf, 0, 2.0
         for _ in range(_MOST_STEPS):
             point = inside.point

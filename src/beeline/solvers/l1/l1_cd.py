@@ -13,9 +13,11 @@ from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
 from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
-from beeline.solvers.base import Solver, Step
+from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.newton.newton import search
 from beeline.solvers.newton.small import is_small, small_newton_steps
+from beeline.solvers.state import theta_of
 
 __all__ = ["L1CD", "strength_max"]
 
@@ -56,27 +58,17 @@ class L1CD(Solver):
     """
 
     name = "l1_cd"
-
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a curvature and an L1 part."""
-        if not objective.loss.has_curvature:
-            return f"needs a loss with a curvature, which {objective.loss!r} has not"
-        if objective.n_outputs > 1:
-            return f"needs a loss of one score a row, unlike {objective.loss!r}"
-        omega = objective.regularizer
-        if not omega.separable or (not omega.l1 > 0 and not omega.nonnegative):
-            return f"needs L1, elastic net or weights that may not be negative, not {objective.regularizer!r}"
-        if objective.rows.n_rows >= 2**32:
-            return f"can take 4,294,967,295 rows, not {objective.rows.n_rows:,}"
-        return None
+    needs = Needs(
+        loss=("curvature",), one_score=True, omega="l1_or_nonnegative", rows="working_set", most_rows=FEWER_THAN_2_32
+    )
 
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """All steps, by a kernel."""
         return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One working set at a time."""
-        point, passes = objective.at(start).with_best_intercept(), float(start is not None)
+        point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
         working: _WorkingSet | None = None
         least, failures = np.inf, 0
         while True:

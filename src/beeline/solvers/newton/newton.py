@@ -4,26 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 
-from beeline._sentences import Argument
 from beeline._types import Floats
-from beeline.exceptions import ParameterError
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point, conjugate_bound
-from beeline.solvers.base import Solver, Step, needs_l2
+from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.needs import Needs
 from beeline.solvers.newton.preconditioning import Preconditioner, Preconditioners
 from beeline.solvers.newton.small import is_small, small_newton_steps
+from beeline.solvers.options import SolverOptions, option
+from beeline.solvers.state import theta_of
 
-__all__ = ["MOST_FEATURES", "Newton", "RoundedNewton"]
+__all__ = ["MOST_FEATURES", "Newton", "NewtonOptions", "RoundedNewton"]
 
 LinearSolver = Literal["auto", "cholesky", "cg"]
 _EXACT = 1e-8
 _ROUNDING = 1e-14  # of J
 _FINEST = 1e-8  # part of the accuracy that is tried before a run ends
 MOST_FEATURES = 5000  # for which a matrix of features by features is made at all
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewtonOptions(SolverOptions):
+    """Options of Newton's method, also with rounded kinks."""
+
+    linear_solver: LinearSolver = option(  # noqa: RUF009 — a field
+        "auto",
+        "How the system of each step is solved: `cholesky`, `cg` (conjugate gradients), or the cheaper one.",
+        choices=get_args(LinearSolver),
+    )
+
+    def refine(self, needs: Needs) -> Needs:
+        """One score a row, where the system has a Cholesky factor."""
+        if self.linear_solver != "cholesky":
+            return needs
+        instead = {"one_score": "has no Cholesky factor for several outputs; take linear_solver='cg'"}
+        return replace(needs, one_score=True, instead=instead)
 
 
 class Newton(Solver):
@@ -42,38 +62,22 @@ class Newton(Solver):
     gradient, or one of nnz·(nonzeros a row)/2 steps for the Hessian. Memory: a few vectors of rows and of features;
     d² numbers with Cholesky.
 
-    Parameters
-    ----------
-    linear_solver
-        `cholesky`, `cg`, or `auto`: the cheaper one.
+    Options are those of `NewtonOptions`.
     """
 
     name = "newton"
+    needs = Needs(loss=("curvature",), omega="l2", nonnegative=False)
+    kind_of_options = NewtonOptions
+    options: NewtonOptions
     _LEAST = 0.0
-
-    def __init__(self, tol: float = 1e-4, max_passes: float = 1000, linear_solver: LinearSolver = "auto") -> None:
-        super().__init__(tol, max_passes)
-        if linear_solver not in get_args(LinearSolver):
-            raise ParameterError(
-                Argument("linear_solver"), f" must be one of {', '.join(get_args(LinearSolver))}, not {linear_solver!r}"
-            )
-        self.linear_solver = linear_solver
-
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a curvature and a smooth, strongly convex regularizer."""
-        if not objective.loss.has_curvature:
-            return f"needs a loss with a curvature, which {objective.loss!r} has not"
-        if objective.n_outputs > 1 and self.linear_solver == "cholesky":
-            return "has no Cholesky factor for several outputs; take linear_solver='cg'"
-        return needs_l2(objective)
 
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """All steps, by a kernel."""
         return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One Newton step at a time."""
-        point, passes = objective.at(start).with_best_intercept(), float(start is not None)
+        point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
         slope = (objective.at() if start is not None else point).gradient
         scale = math.sqrt(dot(slope, slope))
         preconditioners, finer = Preconditioners(), 1.0
@@ -125,8 +129,8 @@ class Newton(Solver):
         return direction, preconditioners.took + 1
 
     def _by_cholesky(self, objective: Objective) -> bool:
-        if self.linear_solver != "auto":
-            return self.linear_solver == "cholesky"
+        if self.options.linear_solver != "auto":
+            return self.options.linear_solver == "cholesky"
         return self.takes_cholesky(objective)
 
     @staticmethod
@@ -153,17 +157,12 @@ class RoundedNewton(Newton):
     """
 
     name = "rounded_newton"
+    needs = Needs(loss=("rounded",), omega="l2", nonnegative=False)
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
     _ACCURACY, _FINEST = 0.1, 1e-8  # of a direction by conjugate gradients, finer where a step wins little
     _SLOW = 0.1  # of the tolerance
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
     _GOOD_START = 1e-3  # relative gap of a start that is kept
-
-    def refusal(self, objective: Objective) -> str | None:
-        """Needs a loss with a rounded form and a conjugate."""
-        if not (objective.loss.has_conjugate and objective.loss.has_rounded):
-            return f"needs a loss whose kinks can be rounded off, unlike {objective.loss!r}"
-        return needs_l2(objective)
 
     def head_start(self, objective: Objective, max_passes: float) -> Step | None:
         """None: the kernel takes losses without kinks."""
@@ -173,14 +172,15 @@ class RoundedNewton(Newton):
         # Curvature in few rows, and far more of it in some than in others, is hard for conjugate gradients.
         if objective.n_outputs > 1:
             return False
-        return self.linear_solver == "cholesky" or (self.linear_solver == "auto" and objective.size <= MOST_FEATURES)
+        how = self.options.linear_solver
+        return how == "cholesky" or (how == "auto" and objective.size <= MOST_FEATURES)
 
-    def steps(self, objective: Objective, start: Floats | None) -> Iterator[Step]:
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One Newton step at a time."""
         width, passes = objective.natural_width, float(start is not None)
         preconditioners = Preconditioners()
         turnover = objective.total_cost * math.log(objective.n_outputs + 1)
-        point = _rounded(objective.at(start), width)
+        point = _rounded(objective.at(theta_of(start)), width)
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)
             passes += tried

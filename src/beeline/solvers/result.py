@@ -1,0 +1,199 @@
+"""What a run says: each step, why it stopped, and the result in numbers and words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from beeline._lazy import cached_property
+from beeline._types import Floats
+from beeline.objective import Point
+from beeline.solvers.state import State
+
+__all__ = ["Callback", "Result", "Status", "Step", "TracePoint", "distance_in_words", "relative_gap"]
+
+_NO_STATE = State(np.zeros(0))
+
+
+class Status(Enum):
+    """Why a solver stopped.
+
+    `UNPROVEN` is the end of a run that has no certificate to give: of a loss that is not convex, or by a rule of the
+    solver's own that proves nothing. Such a run never counts as `CONVERGED`.
+    """
+
+    CONVERGED = "stopped"
+    UNPROVEN = "ended without a certificate"
+    LIMIT = "reached its pass limit"
+    TIME = "reached its time limit"
+    STALLED = "can make no more progress in double precision"
+    FAILED = "failed"
+    INTERRUPTED = "was interrupted"
+    CALLBACK = "was stopped by the callback"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a solver is after an iteration.
+
+    Attributes
+    ----------
+    theta, objective
+        The point (weights, then the intercept) and J there.
+    bound
+        A proven lower bound of the optimum, −∞ when there is none yet.
+    passes
+        Passes over the data so far; a shrunken pass counts as its fraction.
+    seconds
+        Time since the start.
+    final
+        The solver can do no better.
+    ending
+        Why the solver is done though nothing is proven, in words; empty: it is not.
+    solver
+        Who took the step, where several work together.
+    scale
+        Objectives below this are as good as zero.
+    arrays
+        Gives what else the solver would go on from, by name, such as its dual variables.
+    facts
+        What else the solver has to say, by name.
+    iterations
+        For how many iterations it stands: for one, but where a kernel took all of them together.
+    point
+        The point itself, where its scores were computed from θ: then J there need not be evaluated anew.
+    """
+
+    theta: Floats
+    objective: float
+    bound: float
+    passes: float
+    seconds: float = 0.0
+    final: bool = False
+    ending: str = ""
+    solver: str | None = None
+    scale: float = 0.0
+    arrays: Callable[[], Mapping[str, Floats]] | None = None
+    facts: dict[str, float] = field(default_factory=dict)
+    iterations: int = 1
+    point: Point | None = None
+
+    @property
+    def gap(self) -> float:
+        """(J − J⁻)/|J|: at most this far, relatively, from the optimum."""
+        return relative_gap(self.objective, self.bound, self.scale)
+
+
+class TracePoint(NamedTuple):
+    """How far a solver was after an iteration: a row of a trace.
+
+    Attributes
+    ----------
+    passes, seconds
+        Passes over the data and time since the start.
+    objective, gap
+        The least J so far, and the relative distance from the optimum that is certified; ∞ where no bound is known yet.
+    """
+
+    passes: float
+    seconds: float
+    objective: float
+    gap: float
+
+
+def relative_gap(objective: float, bound: float, scale: float) -> float:
+    """(J − J⁻)/|J|, where a J below the scale is as good as zero; never negative, ∞ where J or a bound is not known."""
+    if math.isnan(objective):
+        return math.inf
+    if objective <= bound:
+        return 0.0
+    size = max(abs(objective), scale)
+    return (objective - bound) / size if size else math.inf
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a solver found.
+
+    Attributes
+    ----------
+    theta, objective
+        The best point, and J there, evaluated anew; NaN where that cannot be done.
+    bound
+        A proven lower bound of the optimum; −∞ when there is none.
+    status, iterations, passes, seconds
+        Why it stopped and what it took.
+    solver
+        The solver's name.
+    scale
+        Objectives below this are as good as zero.
+    null
+        J of the best intercepts alone.
+    trace
+        A `TracePoint` (passes, seconds, objective, gap) after every iteration; `beeline.plot_convergence` draws it.
+    state
+        Where it got to: θ, with dual variables of a solver that has them. What another run begins from.
+    facts
+        What else the solver has to say after its last iteration, by name.
+    error
+        What it failed by, where it did: θ is then the best intercept alone.
+    ending
+        Why a run without a certificate ended, in words; empty where there is one, or a limit ended it.
+    doubt
+        What is wrong with the loss, or Ω, where training got to, so that no bound holds, and what to do; None: nothing.
+    """
+
+    theta: Floats
+    objective: float
+    bound: float
+    status: Status
+    iterations: int
+    passes: float
+    seconds: float
+    solver: str
+    scale: float = 0.0
+    null: float = math.inf
+    trace: list[TracePoint] = field(repr=False, default_factory=list)
+    facts: dict[str, float] = field(default_factory=dict)
+    state: State = field(repr=False, default=_NO_STATE)  # θ alone, where none is given
+    ending: str = ""
+    error: str | None = None
+    doubt: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.state is _NO_STATE:
+            counters = {"iterations": self.iterations, "passes": self.passes}
+            object.__setattr__(self, "state", State(self.theta, {}, counters, self.solver))
+
+    @cached_property
+    def gap(self) -> float:
+        """The relative distance from the optimum that the point is certified to have at most."""
+        return relative_gap(self.objective, self.bound, self.scale)
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in words."""
+        passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
+        if self.ending:
+            return f"{self.status.value} after {passes}: {self.ending}"
+        return f"{self.status.value} after {passes}, {distance_in_words(self.gap)}"
+
+
+def distance_in_words(gap: float | None) -> str:
+    """What a gap proves: (J − J⁻)/J = g means that J is at most g/(1 − g) of J⁻ above it; rounded up, never down."""
+    if gap is None or not gap < 1:
+        return "an unknown distance above the optimum"
+    percent = 100 * gap / (1 - gap)
+    if percent > 0:
+        unit = 10.0 ** min(0, math.floor(math.log10(max(percent, 1e-12))) - 1)
+        percent = math.ceil(percent / unit) * unit
+    return f"at most {percent:.{2 if percent < 99.5 else 6}g} % above the optimum"
+
+
+Callback = Callable[[Step], bool | None]
+"""Is called after every iteration; returning True stops the solver."""
