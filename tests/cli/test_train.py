@@ -359,3 +359,47 @@ def test_training_does_not_load_scikit_learn(tmp_path, svm_rows):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert os.path.exists(tmp_path / "m")  # noqa: PTH110
+
+
+def test_options_of_the_solver(quickly, tmp_path, svm_rows):
+    options = ["--loss", "hinge", "--solver", "bundle", "--tol", "1e-3"]
+    said = ["--solver-setting", "variant=bmrm", "--solver-setting", "max_planes=30"]
+    done_well(quickly("train", svm_rows[0], "-o", "m", "--report", "p.html", *options, *said))
+    settings = Model.load(tmp_path / "m").settings
+    assert settings["solver"] == "bundle"
+    assert settings["solver_options"] == {"variant": "bmrm", "max_planes": 30}
+    assert "<td>bundle (variant=bmrm, max_planes=30)</td>" in (tmp_path / "p.html").read_text(encoding="utf-8")
+    done_well(quickly("train", svm_rows[0], "-o", "n", *options))
+    first, second = (Model.load(tmp_path / name) for name in "mn")
+    assert first.report.iterations != second.report.iterations
+    assert "solver_options" not in second.settings
+    limits = ["--folds", "2", "--C-min", "0.1", "--C-max", "0.2"]
+    out = done_well(quickly("select", svm_rows[0], *options[:4], *said, *limits))
+    assert "--solver bundle --solver-setting variant=bmrm --solver-setting max_planes=30" in out
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("varant=bmrm", "the solver 'bundle' has no option 'varant'; there are variant, nonnegative, bounds"),
+        ("variant=bmrx", "the solver's variant must be one of ocas, bmrm, line, not 'bmrx'"),
+        ("max_planes=many", "the solver's max_planes must be a whole number or None, not 'many'"),
+        ("variant", "--solver-setting must be a name with a value, such as variant=bmrm"),
+        ("variant=", "--solver-setting must be a name with a value"),
+        ("=bmrm", "--solver-setting must be a name with a value"),
+    ],
+)
+def test_bad_options_of_the_solver(quickly, svm_rows, said, words):
+    for command_line in (("train", svm_rows[0], "-o", "m"), ("select", svm_rows[0])):
+        done = quickly(*command_line, "--loss", "hinge", "--solver", "bundle", "--solver-setting", said)
+        assert words in one_line(done, 2)
+
+
+def test_options_without_a_solver(quickly, svm_rows):
+    done = quickly("train", svm_rows[0], "-o", "m", "--solver-setting", "memory=3")
+    assert "auto has no options, such as 'memory'; name the solver that they are for" in one_line(done, 2)
+
+
+def test_every_command_that_trains_has_a_time_limit(quickly):
+    for name in ("train", "select"):
+        assert "--time-limit" in done_well(quickly(name, "--help"))

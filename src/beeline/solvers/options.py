@@ -67,20 +67,23 @@ def options_of(kind: type[SolverOptions]) -> dict[str, Field[Any]]:
 
 
 def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
-    """Raise when a value is none of the choices, or no whole number from the least one on."""
+    """Raise when a value is none of the choices, or no whole number from the least one on.
+
+    The sentence does not begin with the option's name: the command line has options of its own that are called alike.
+    """
     choices, least = its.metadata["choices"], its.metadata["least"]
     if value is its.default and its.default is not MISSING:
         return
     if choices is not None and not (isinstance(value, str) and value in choices):
-        raise ParameterError(f"{its.name} must be one of {', '.join(choices)}, not {value!r}")
+        raise ParameterError(f"the solver's {its.name} must be one of {', '.join(choices)}, not {value!r}")
     if least is not None:
         none = " or None" if its.default is None else ""
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise ParameterError(f"{its.name} must be a whole number{none}, not {value!r}")
+            raise ParameterError(f"the solver's {its.name} must be a whole number{none}, not {value!r}")
         if value < least:  # type: ignore[operator]
-            raise ParameterError(f"{its.name} must be at least {least}, not {value!r}")
+            raise ParameterError(f"the solver's {its.name} must be at least {least}, not {value!r}")
     if isinstance(its.default, bool) and not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{its.name} must be True or False, not {value!r}")
+        raise ParameterError(f"the solver's {its.name} must be True or False, not {value!r}")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
