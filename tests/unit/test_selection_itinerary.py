@@ -13,7 +13,8 @@ from sklearn.preprocessing import scale
 
 from beeline import LinearModel, select_C
 from beeline.exceptions import ConvergenceWarning, ParameterError
-from beeline.selection import End, PathPoint, Selecting
+from beeline.selection import End, PathPoint, Selecting, runners
+from beeline.selection import path as search_path
 from beeline.selection.itinerary import Itinerary
 from beeline.selection.runners import _InLockstep
 
@@ -158,6 +159,53 @@ def test_a_time_limit_keeps_the_best_so_far(cancer, monkeypatch):
         found = select_C(cancer[0], "squared_hinge", cancer[1], time_limit=20.0)
     assert found.end is End.TIME
     assert 1 <= len(found.curve) < 10
+
+
+def test_cold_starts_have_what_is_left_of_the_time(cancer, monkeypatch):
+    limits, search = [], search_path._Search
+    monkeypatch.setattr(search_path, "_Search", lambda *given: limits.append(given[1].time_limit) or search(*given))
+    select_C(cancer[0], "squared_hinge", cancer[1], folds=2, time_limit=500.0, compare_cold=True)
+    assert limits[0] == 500
+    assert 0 < limits[1] < 500
+
+
+def test_the_folds_of_one_c_share_the_time(monkeypatch):
+    """None of them would end by itself, and each may have no more than its part."""
+    given = []
+
+    def noted(solvers, objectives, starts, **more):
+        given.append(more["time_limit"])
+        return side_by_side(solvers, objectives, starts, **more)
+
+    side_by_side = runners.solve_side_by_side
+    monkeypatch.setattr(runners, "solve_side_by_side", noted)
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    select_C(X, "hinge", X[:, 0] > 0, folds=3, C_max=1.0, time_limit=500.0)
+    assert given
+    assert all(0 < limit <= 500 for limit in given)
+
+
+def test_a_problem_that_is_helped_keeps_to_the_time(cancer, monkeypatch):
+    """Problems that leave the lockstep get a solver of their own, and the time that is left."""
+    limits = []
+
+    class Noted:
+        def __init__(self, solver):
+            self.solver = solver
+
+        def within(self, seconds):
+            limits.append(seconds)
+            return self.solver.within(seconds)
+
+        def concern(self, result):
+            return self.solver.concern(result)
+
+    choose = runners.choose_solver
+    monkeypatch.setattr(runners, "choose_solver", lambda *args, **more: Noted(choose(*args, **more)))
+    monkeypatch.setattr(_InLockstep, "_doubtful", lambda self: [0])
+    select_C(cancer[0], "squared_hinge", cancer[1], folds=2, C_max=1e-3, time_limit=500.0)
+    assert limits
+    assert all(0 < limit <= 500 for limit in limits)
 
 
 def test_a_time_limit_is_positive(cancer):

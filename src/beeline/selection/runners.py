@@ -292,7 +292,7 @@ class _SideBySide(Runner):
         ratios = self._gradient_ratios(self.strength / C) if self.by_gradient else []
         left = self._time_left()
         solvers = [solver.within(left) for solver in self.solvers]
-        results = solve_side_by_side(solvers, objectives, self.starts)
+        results = solve_side_by_side(solvers, objectives, self.starts, time_limit=left)
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
         self.late = any(result.status is Status.TIME for result in results)
