@@ -97,7 +97,7 @@ def make_docs():
     return module
 
 
-@pytest.mark.parametrize("name", ["cli.md", "api.md", "losses.md"])
+@pytest.mark.parametrize("name", ["cli.md", "api.md", "losses.md", "solver-options.md"])
 def test_the_references_are_fresh(make_docs, tmp_path, name):
     make_docs.main(tmp_path)
     fresh, kept = (tmp_path / name).read_text(encoding="utf-8"), (ROOT / "docs" / name).read_text(encoding="utf-8")

@@ -1,4 +1,8 @@
-"""Write the references anew: docs/cli.md from the commands, docs/api.md from docstrings, docs/losses.md from losses."""
+"""Write the references anew.
+
+docs/cli.md is made from the commands, docs/api.md from docstrings, docs/losses.md from the losses, and
+docs/solver-options.md from what solvers need and can be told.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ def main(target: Path = DOCS) -> None:
     (target / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (target / "api.md").write_text(api_reference(), encoding="utf-8")
     (target / "losses.md").write_text(loss_reference(), encoding="utf-8")
+    (target / "solver-options.md").write_text(solver_reference(), encoding="utf-8")
 
 
 def cli_reference() -> str:
@@ -184,6 +189,72 @@ def _loss_row(loss: dict[str, Any]) -> str:
     summary = "; ".join([loss["summary"], *extra])
     cells = [f"`{loss['name']}`", f"`{loss['formula']}`", summary, loss["kind"], settings or "none", solvers]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+ABOUT_SOLVERS = """\
+`solver=` is a name, a name with options, or a solver; everywhere: in estimators, `LinearModel`, `select_C` and
+`Settings`. On the command line it is `--solver NAME`, and `--solver-setting NAME=VALUE` for each option.
+
+```python
+import numpy as np
+from beeline import LinearSVC
+from beeline.solvers import Bundle
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+for solver in ("bundle", ("bundle", {"variant": "bmrm"}), Bundle(variant="bmrm")):
+    model = LinearSVC(loss="hinge", solver=solver, tol=1e-3).fit(X, X[:, 0] > 0)
+print(model.model_.settings["solver"], model.model_.settings["solver_options"])
+```
+
+```sh
+beeline train rows.svm --loss hinge --solver bundle --solver-setting variant=bmrm -o rows.model
+```
+
+`tol`, `max_passes`, `time_limit` and the seed are for every solver, and said where they always are. A solver that was
+told its own `tol`, `max_passes` or `seed`, such as `Bundle(tol=1e-6)`, keeps them; what it was not told is as the
+estimator has it. Of two time limits, `Bundle().within(10)` and the estimator's, the shorter one counts. A solver that
+is given is never changed, and keeps no rows: it can be shared, cloned and pickled."""
+
+ABOUT_NEEDS = """\
+What a solver needs of loss, regularizer and rows is declared with it. A pair that cannot work is refused by that,
+before the first pass, and `auto` chooses among those that can.
+
+- *Smooth* and *curved* are as in the [table of losses](losses.md).
+- Rows *in passes* are read block by block, from wherever they are, and only vectors with an entry a row are kept, with
+  the rows. *Here* is the memory of this process.
+- A loss that says it is [not convex](guide-own-loss.md#a-loss-that-is-not-convex) has no certificate; most solvers
+  need one to work at all."""
+
+
+def solver_reference() -> str:
+    """Every solver of the registry: what it takes, and its options."""
+    from beeline.solvers.needs import in_words
+    from beeline.solvers.options import options_of
+    from beeline.solvers.registry import SOLVERS
+
+    facts = {name: dict(in_words(kind.needs)) for name, kind in SOLVERS.items()}
+    columns = next(iter(facts.values()))
+    head = f"| solver | {' | '.join(columns)} |\n{'|---' * (len(columns) + 1)}|\n"
+    table = head + "\n".join(f"| `{name}` | {' | '.join(cells.values())} |" for name, cells in facts.items())
+    parts = [
+        "# Which solver takes what, and its options",
+        NOTE,
+        ABOUT_SOLVERS,
+        "## Needs",
+        ABOUT_NEEDS,
+        table,
+        "## Options",
+    ]
+    none = [f"`{name}`" for name, kind in SOLVERS.items() if not options_of(kind.kind_of_options)]
+    parts.append(f"{', '.join(none[:-1])} and {none[-1]} have none.")
+    for name, kind in SOLVERS.items():
+        rows = [
+            f"| `{its.name}` | `{its.default!r}` | {its.metadata['text']} |"
+            for its in options_of(kind.kind_of_options).values()
+        ]
+        if rows:
+            parts += [f"### `{name}`", "| option | default | |\n|---|---|---|\n" + "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

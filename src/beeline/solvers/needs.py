@@ -21,7 +21,7 @@ __all__ = ["FEWER_THAN_2_32", "LossNeed", "Needs", "OmegaNeed", "OwnOmega", "Row
 LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks"]
 OmegaNeed = Literal["any", "l2", "l2_part", "l1_or_nonnegative"]
 OwnOmega = Literal["any", "differentiable", "none"]
-RowsNeed = Literal["passes", "working_set", "memory"]
+RowsNeed = Literal["passes", "gathered", "working_set", "memory"]
 
 FEWER_THAN_2_32 = 2**32 - 1  # what rows can be counted by in 32 bits
 
@@ -63,8 +63,9 @@ class Needs:
     nonnegative
         Whether it can keep weights at zero or above.
     rows
-        How it looks at the rows: in `passes`, block by block, with no more than vectors of rows kept; in passes with a
-        copy of the entries of a `working_set` of features; or with all of them in the `memory` of this process.
+        How it looks at the rows: in `passes`, block by block, with no more than vectors of rows kept, where the rows
+        are; in passes, with such vectors `gathered` in this process; with those and the entries of a `working_set` of
+        features; or with all rows in the `memory` of this process.
     most_rows, most_outputs
         How many it can count; None: any number.
     most_features
@@ -245,6 +246,7 @@ _OWN_OMEGA_IN_WORDS: dict[OwnOmega, str] = {
 }
 _ROWS_IN_WORDS: dict[RowsNeed, str] = {
     "passes": "in passes",
-    "working_set": "in passes, a copy of some features",
-    "memory": "all in memory",
+    "gathered": "in passes, some numbers a row here",
+    "working_set": "in passes, some features here",
+    "memory": "all here",
 }

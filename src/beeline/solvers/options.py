@@ -80,7 +80,7 @@ def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
         none = " or None" if its.default is None else ""
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise ParameterError(f"the solver's {its.name} must be a whole number{none}, not {value!r}")
-        if value < least:  # type: ignore[operator]
+        if value < least:
             raise ParameterError(f"the solver's {its.name} must be at least {least}, not {value!r}")
     if isinstance(its.default, bool) and not isinstance(value, bool | np.bool_):
         raise ParameterError(f"the solver's {its.name} must be True or False, not {value!r}")

@@ -47,7 +47,7 @@ class InteriorPoint(Solver):
     """
 
     name = "interior_point"
-    needs = Needs(loss=("kinks", "conjugate"), most_features=MOST_FEATURES)
+    needs = Needs(loss=("kinks", "conjugate"), rows="gathered", most_features=MOST_FEATURES)
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step towards the central path, and along it, at a time."""
