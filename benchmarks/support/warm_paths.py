@@ -114,7 +114,7 @@ class Experiment:
 
     def solver(self, kind: str) -> Solver:
         """One for all folds, with an exact copy of the rows if it wants one."""
-        solver = SOLVERS[kind].create(GAPS[-1], PASSES, 0)
+        solver = SOLVERS[kind](GAPS[-1], PASSES, 0)
         if isinstance(solver, DualCD):
             solver.shuffled(self.whole.rows)
         return solver

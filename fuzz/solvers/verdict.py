@@ -90,7 +90,7 @@ def _faults(problem: Problem, result: Result) -> list[str]:
 
 def _by_another(problem: Problem) -> list[np.ndarray]:
     """Where another solver ends that takes the problem: a better point than SciPy finds is as good a proof."""
-    takes = [kind.create(1e-6, 100, 1) for kind in SOLVERS.values() if kind.name != problem.solver.name]
+    takes = [kind(1e-6, 100, 1) for kind in SOLVERS.values() if kind.name != problem.solver.name]
     takes = [solver for solver in takes if solver.refusal(problem.objective) is None]
     if not takes:
         return []

@@ -91,14 +91,14 @@ def pairs():
         for regularizer in REGULARIZERS:
             o = problem(loss, regularizer)
             for name, solver in SOLVERS.items():
-                if solver.create(1e-7, 1, 0).refusal(o) is None:
+                if solver(1e-7, 1, 0).refusal(o) is None:
                     yield pytest.param(name, loss, regularizer, id=f"{loss.name}-{regularizer.name}-{name}")
 
 
 @pytest.mark.parametrize(("solver", "loss", "regularizer"), list(pairs()))
 def test_solvers_reach_the_minimum(solver, loss, regularizer):
     o, best, _ = solved(loss, regularizer)
-    result = SOLVERS[solver].create(1e-7, 50_000, 0).solve(o)
+    result = SOLVERS[solver](1e-7, 50_000, 0).solve(o)
     assert result.status is Status.CONVERGED
     assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert result.objective * (1 - result.gap) <= best + 1e-7 * (1 + best)  # what is certified is true
@@ -108,10 +108,10 @@ def test_solvers_reach_the_minimum(solver, loss, regularizer):
 @pytest.mark.parametrize("regularizer", NONNEGATIVE, ids=lambda regularizer: regularizer.name)
 def test_nonnegative_weights_reach_the_minimum(loss, regularizer):
     o, best, _ = solved(loss, regularizer)
-    takes = [name for name, solver in SOLVERS.items() if solver.create(1e-7, 1, 0).refusal(o) is None]
+    takes = [name for name, solver in SOLVERS.items() if solver(1e-7, 1, 0).refusal(o) is None]
     assert takes[-1] == "bundle"
     for name in takes:
-        result = SOLVERS[name].create(1e-7, 50_000, 0).solve(o)
+        result = SOLVERS[name](1e-7, 50_000, 0).solve(o)
         assert result.status is Status.CONVERGED
         assert result.theta[: D * o.n_outputs].min() >= 0
         assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-6)

@@ -170,7 +170,10 @@ class TestWhatIsNoSetting:
             (lambda: beeline.select_C(X, "hinge", TWO, on_point=0), "on_point must be a function, not 0"),
             (lambda: LinearModel(loss=[1]).fit(X, TWO), r"there is no loss \[1\]"),
             (lambda: LinearModel(regularizer=[1]).fit(X, TWO), r"there is no regularizer \[1\]"),
-            (lambda: LinearModel(solver=[1]).fit(X, TWO), r"there is no solver \[1\]"),
+            (
+                lambda: LinearModel(solver=[1]).fit(X, TWO),
+                r"solver must be a name, a pair of a name and its options, or a solver, not \[1\]",
+            ),
             (lambda: LinearModel(class_weight={1: "a"}).fit(X, TWO), "class_weight of 1 must be a number, not 'a'"),
             (lambda: LinearModel(class_weight={1: 0}).fit(X, TWO), "class_weight leaves fewer than two classes"),
             (lambda: LinearModel(callback=0).fit(X, TWO), "callback must be a function, not 0"),

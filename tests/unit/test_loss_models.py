@@ -57,7 +57,7 @@ def _taken(name):
         loss = loss.each or loss
     outputs = 3 if isinstance(loss, VectorLoss) else 1
     o = Objective.of(from_arrays(X), Z, np.ones(120), loss, L2(), n_outputs=outputs)
-    return any(solver.create(1e-4, 1, 0).refusal(o) is None for solver in SOLVERS.values())
+    return any(solver(1e-4, 1, 0).refusal(o) is None for solver in SOLVERS.values())
 
 
 UNTAKEN = [name for name in LOSSES if not _taken(name)]
