@@ -24,7 +24,7 @@ from beeline.objective import Objective, Point, conjugate_bound
 from beeline.regularizers import L2
 from beeline.selection.bounds import lowest_C
 from beeline.selection.folds import Fold, make_folds
-from beeline.solvers.base import Solver, Start
+from beeline.solvers.base import Solver, State
 from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.newton.newton import Newton
 from beeline.solvers.training import Task
@@ -76,7 +76,7 @@ class Fitter:
         self.aside += time.process_time() - clock
         return small
 
-    def solve(self, C: float, start: Start | None) -> tuple[Start, float, bool]:
+    def solve(self, C: float, start: State | None) -> tuple[State, float, bool]:
         """(where it ended, seconds, whether (28) was met): to smaller and smaller gaps, until it is."""
         o = self.objective.with_strength(1 / C)
         passes, clock, self.aside = 0.0, time.process_time(), 0.0
@@ -86,7 +86,7 @@ class Fitter:
                 break
             self.solver.tol = tol  # its copy of the rows stays
             result = self.solver.run(o, start, lambda step: self.done(o, step.theta))
-            start, passes = result.start, passes + result.passes
+            start, passes = result.state, passes + result.passes
             met = self.done(o, start.theta)
         assert start is not None
         return start, time.process_time() - clock - self.aside, met
@@ -133,7 +133,7 @@ class Experiment:
         costs = [rows.scatter(np.where(fold.train, self.costs, 0.0)) for fold in self.folds]
         solver = self.solver(kind)
         fitters = [Fitter(self.whole.with_costs(c), solver, epsilon) for c in costs]
-        starts: list[Start | None] = [None] * len(fitters)
+        starts: list[State | None] = [None] * len(fitters)
         path = Path()
         for C in self.C_values:
             path.ratio.append(max(self._stop_ratio(f, s, C) for f, s in zip(fitters, starts, strict=True)))
@@ -147,13 +147,13 @@ class Experiment:
                 break
         return path
 
-    def _stop_ratio(self, fitter: Fitter, start: Start | None, C: float) -> float:
+    def _stop_ratio(self, fitter: Fitter, start: State | None, C: float) -> float:
         """The left side of (24) against its right side, with (28)'s ε and share."""
         if start is None:
             return math.inf
         return norm(fitter.objective.with_strength(1 / C).at(start.theta).gradient) / fitter.limit
 
-    def _accuracy(self, starts: list[Start]) -> float:
+    def _accuracy(self, starts: list[State]) -> float:
         right = 0
         for fold, start in zip(self.folds, starts, strict=True):
             z = self.whole.rows.gather(self.whole.scores(start.theta))[fold.test]
