@@ -11,7 +11,7 @@ import pytest
 from beeline import LinearModel, Model
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ParameterError
-from beeline.losses import ScalarLoss, SquaredHinge
+from beeline.losses import GroupLoss, ScalarLoss, SquaredHinge
 from beeline.objective import Objective, conjugate_bound
 from beeline.objective.certificates import tangent_bound
 from beeline.regularizers import L1, L2
@@ -124,6 +124,33 @@ def test_a_search_for_c():
 def test_a_loss_that_does_not_say_so_is_found_out():
     with pytest.raises(ParameterError, match=r"Silent\(\) is not convex.*convex = False is trained without a cert"):
         LinearModel(Silent()).fit(X, FLIPPED)
+
+
+class Saturated(GroupLoss):
+    """l/(1 + l) of a group's squared errors l."""
+
+    convex, smooth = False, True
+
+    def value_and_grad(self, z, y, weights):
+        error = float(np.sum(weights * (z - y) ** 2))
+        return error / (1 + error), 2 * weights * (z - y) / (1 + error) ** 2
+
+
+class WrongSlopes(Saturated):
+    def value_and_grad(self, z, y, weights):
+        value, slopes = super().value_and_grad(z, y, weights)
+        return value, 2 * slopes
+
+
+def test_a_loss_of_groups():
+    target, groups = X @ [1.0, -2.0, 0.5, 0.0], np.repeat(np.arange(50), 4)
+    model = LinearModel(Saturated(), C=10.0).fit(X, target, groups=groups)
+    assert model.report_.status == "unproven"
+    assert model.score(X, target) > 0.9
+    with pytest.raises(ParameterError, match=r"WrongSlopes\(\) has wrong slopes"):
+        LinearModel(WrongSlopes()).fit(X, target, groups=groups)
+    with pytest.raises(ParameterError, match=r"'bundle' needs a convex loss, unlike Saturated\(\)"):
+        LinearModel(Saturated(), solver="bundle").fit(X, target, groups=groups)
 
 
 def test_the_same_bits():

@@ -33,14 +33,14 @@ Evaluate = Callable[[float], tuple[float, float]]  # from t to the sum along a l
 def check_tied_loss(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> None:
     """Raise `ParameterError` when a loss cannot be what it should.
 
-    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, or is not convex
-    along a few random lines. `starts` are those of the groups among the labels.
+    That is, when it returns what is no number or of the wrong shape, is negative, has wrong slopes, or is not convex,
+    though it says so, along a few random lines. `starts` are those of the groups among the labels.
     """
     if loss.trusted or not len(y):
         return
     _check_shapes(loss, y, starts, n_outputs)
     for at in _lines(loss, y, starts, n_outputs):
-        if fault := _fault(at, -_REACH, _REACH):
+        if fault := _fault(at, -_REACH, _REACH, convex=loss.convex):
             raise ParameterError(f"{loss!r} {fault}", parameter="loss")
 
 
@@ -60,13 +60,13 @@ def settle_tied_smoothness(loss: Loss, y: Floats, starts: Ints, n_outputs: int) 
 def fault_between(loss: Loss, y: Floats, c: Floats, begin: Floats, end: Floats) -> str | None:
     """What is wrong with a loss on the way from some scores of all rows to others, and beyond; None: nothing."""
     moves = np.any(begin != end) or (loss.extra_change is not None and loss.extra_change.any())
-    if loss.trusted or not moves:
+    if loss.trusted or not loss.convex or not moves:
         return None
 
     def at(t: float) -> tuple[float, float]:
         return loss.along(begin, end - begin, t, y, c)
 
-    return _fault(at, -_BEYOND, 1 + _BEYOND)
+    return _fault(at, -_BEYOND, 1 + _BEYOND, convex=True)
 
 
 def _check_shapes(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> None:
@@ -99,7 +99,7 @@ def _lines(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> Iterator[Eval
         yield lambda t, moving=moving, z=z, dz=dz: moving.along(z, dz, t, y, c)  # type: ignore[misc]
 
 
-def _fault(at: Evaluate, low: float, high: float) -> str | None:
+def _fault(at: Evaluate, low: float, high: float, *, convex: bool) -> str | None:
     """What is wrong along a line, as the rest of a sentence; None: nothing."""
     places = np.linspace(low, high, _PLACES)
     values, slopes = np.array([at(float(t)) for t in places]).T
@@ -110,10 +110,24 @@ def _fault(at: Evaluate, low: float, high: float) -> str | None:
         return (
             f"is {values.min():.4g}; a loss must not be negative: gaps are relative to it; a constant changes no model"
         )
+    if not convex:
+        wrong = any(_is_wrong(at, float(t), slope, size) for t, slope in zip(places, slopes, strict=True))
+        return "has wrong slopes: along a line its value does not change as they say" if wrong else None
     change, steps = np.diff(values), np.diff(places)
     room = _CLOSE * size * steps
     if np.any(np.diff(slopes) < -_STEP * size):
-        return "is not convex: along a line its slope falls; without convexity no optimum can be certified"
+        return (
+            "is not convex: along a line its slope falls; without convexity no optimum can be certified (a loss that "
+            "says convex = False is trained without a certificate)"
+        )
     if np.any((change < slopes[:-1] * steps - room) | (change > slopes[1:] * steps + room)):
         return "has wrong slopes: along a line its value changes by what lies not between those of both ends"
     return None
+
+
+def _is_wrong(at: Evaluate, t: float, slope: float, size: float) -> bool:
+    """Whether a slope lies not between the differences of values on both sides, as far as rounding tells them."""
+    before, here, after = (at(t + step)[0] for step in (-_STEP, 0.0, _STEP))
+    left, right = (here - before) / _STEP, (after - here) / _STEP
+    room = _CLOSE * (size + abs(left - right)) + 4 * np.finfo(np.float64).eps * abs(here) / _STEP
+    return not min(left, right) - room <= slope <= max(left, right) + room
