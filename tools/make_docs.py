@@ -226,8 +226,14 @@ before the first pass, and `auto` chooses among those that can.
   need one to work at all."""
 
 
+ABOUT_ENDS = """\
+Every result has a status and a sentence, and so has the report of a model. Only `converged` means that the tolerance is
+proven; `unproven` is the end of a run that [has no certificate to give](guide-training.md#what-tol-means)."""
+
+
 def solver_reference() -> str:
     """Every solver of the registry: what it takes, and its options."""
+    from beeline.solvers.base import Status
     from beeline.solvers.needs import in_words
     from beeline.solvers.options import options_of
     from beeline.solvers.registry import SOLVERS
@@ -254,6 +260,8 @@ def solver_reference() -> str:
         ]
         if rows:
             parts += [f"### `{name}`", "| option | default | |\n|---|---|---|\n" + "\n".join(rows)]
+    ends = "\n".join(f"| `{end.name.lower()}` | {end.value} after … passes |" for end in Status)
+    parts += ["## How a run ends", ABOUT_ENDS, f"| status | the sentence begins |\n|---|---|\n{ends}"]
     return "\n\n".join(parts) + "\n"
 
 

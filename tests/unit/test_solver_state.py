@@ -10,6 +10,7 @@ import pytest
 
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ParameterError, SourceError
+from beeline.fitting import Settings, fit
 from beeline.losses import Hinge, Logistic
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
@@ -135,6 +136,17 @@ def test_training_takes_a_state_for_each_problem():
     assert max(r.passes for r in again.results) < max(r.passes for r in first.results)
     with pytest.raises(ParameterError, match="a state for each of 3 problems, not 2"):
         train(task, "dual_cd", start=states[:2])
+
+
+def test_a_fit_goes_on_from_states():
+    X = np.random.default_rng(0).normal(size=(90, 4))
+    settings = Settings(loss="hinge", solver="dual_cd", tol=1e-7, max_passes=1e5)
+    first = fit(from_arrays(X), settings, np.argmax(X[:, :3], axis=1))
+    states = [result.state for result in first.results]
+    again = fit(from_arrays(X), settings, np.argmax(X[:, :3], axis=1), start=states)
+    assert max(r.passes for r in again.results) < max(r.passes for r in first.results)
+    with pytest.raises(ParameterError, match="belongs to other"):
+        fit(from_arrays(X[:, :3]), settings, np.argmax(X[:, :3], axis=1), start=states)
 
 
 def test_a_result_made_by_hand_has_one():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from beeline.model import Model, Report
 from beeline.selection import Selection
 from beeline.selection.folds import spread_evenly
 from beeline.selection.result import finite
-from beeline.solvers.base import Callback, Result, Status
+from beeline.solvers.base import Callback, Result, State, Status
 from beeline.solvers.concerns import Concern, warn_of
 from beeline.solvers.training import Task, Trained, train
 
@@ -59,7 +60,7 @@ def fit(  # noqa: PLR0913 — what a user may give
     sample_weight: Floats | None = None,
     groups: AnyArray | None = None,
     callback: Callback | None = None,
-    start: Model | Selection | None = None,
+    start: Model | Selection | Sequence[State] | None = None,
     feature_names: list[str] | None = None,
 ) -> Fitted:
     """Train a model.
@@ -79,7 +80,9 @@ def fit(  # noqa: PLR0913 — what a user may give
     callback
         Is called after every iteration; returning True stops the training.
     start
-        An earlier model of the same shape to begin from; or a search for C that was made before, whose C is taken.
+        An earlier model of the same shape to begin from; the states of an earlier training, one for each of its
+        results; or a search for C that was made before, whose C is taken. A search begins anew, and what it found is
+        where the training begins.
     feature_names
         One name a feature; None: those of the data, if it has any.
 
@@ -93,7 +96,11 @@ def fit(  # noqa: PLR0913 — what a user may give
     task, classes = make_task(data, settings, y, sample_weight, groups)
     del y  # the task has its own; nobody else may need them any more
     selection = start if isinstance(start, Selection) else None
-    begin = Trained(start.weights, start.intercepts, [], extra=start.extra) if isinstance(start, Model) else None
+    begin: Trained | Sequence[State] | None = None
+    if isinstance(start, Model):
+        begin = Trained(start.weights, start.intercepts, [], extra=start.extra)
+    elif not isinstance(start, Selection):
+        begin = start
     if selection is None and settings.searches:
         selection = search(task, classes, settings)
     if selection is not None:
