@@ -19,7 +19,8 @@ from beeline.engines import Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge, VectorLoss
 from beeline.objective import Objective
-from beeline.regularizers import L1, L2, ElasticNet, Regularizer
+from beeline.regularizers import L1, L2, ElasticNet
+from beeline.regularizers.separable import Separable
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
 from beeline.solvers.base import ROUNDING_GAP, Result, Status
 from beeline.solvers.bundle.bundle import Bundle
@@ -342,13 +343,13 @@ def test_degenerate_data(solver, loss, regularizer):
     assert solve(solver, o).objective == pytest.approx(0, abs=1e-12)
 
 
-class Nothing(Regularizer):
+class Nothing(Separable):
     """Ω = 0, with which no optimum can be certified."""
 
     name = "nothing"
 
     def __init__(self):
-        self.l1 = self.l2 = 0.0
+        super().__init__(0.0, 0.0, nonnegative=False)
 
 
 def test_impossible_pairs_name_what_works():
