@@ -44,7 +44,7 @@ class SolverOptions:
         for name in given:
             if name not in (known := options_of(cls)):
                 offer = f"there are {', '.join(known)}" if known else "it has none"
-                raise ParameterError(f"the solver {solver!r} has no option {name!r}; {offer}")
+                raise ParameterError(f"the solver {solver!r} has no option {name!r}; {offer}", parameter="solver")
         return cls(**given)
 
     def refine(self, needs: Needs) -> Needs:
@@ -67,23 +67,24 @@ def options_of(kind: type[SolverOptions]) -> dict[str, Field[Any]]:
 
 
 def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
-    """Raise when a value is none of the choices, or no whole number from the least one on.
-
-    The sentence does not begin with the option's name: the command line has options of its own that are called alike.
-    """
+    """Raise when a value is none of the choices, or no whole number from the least one on."""
     choices, least = its.metadata["choices"], its.metadata["least"]
     if value is its.default and its.default is not MISSING:
         return
     if choices is not None and not (isinstance(value, str) and value in choices):
-        raise ParameterError(f"the solver's {its.name} must be one of {', '.join(choices)}, not {value!r}")
+        raise ParameterError(
+            f"the solver's {its.name} must be one of {', '.join(choices)}, not {value!r}", parameter="solver"
+        )
     if least is not None:
         none = " or None" if its.default is None else ""
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise ParameterError(f"the solver's {its.name} must be a whole number{none}, not {value!r}")
+            raise ParameterError(
+                f"the solver's {its.name} must be a whole number{none}, not {value!r}", parameter="solver"
+            )
         if value < least:
-            raise ParameterError(f"the solver's {its.name} must be at least {least}, not {value!r}")
+            raise ParameterError(f"the solver's {its.name} must be at least {least}, not {value!r}", parameter="solver")
     if isinstance(its.default, bool) and not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"the solver's {its.name} must be True or False, not {value!r}")
+        raise ParameterError(f"the solver's {its.name} must be True or False, not {value!r}", parameter="solver")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

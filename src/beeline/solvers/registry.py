@@ -32,10 +32,12 @@ def the_solver(solver: SolverLike) -> Solver | None:
         return solver
     name, options = _taken_apart(solver)
     if not isinstance(name, str) or (name != "auto" and name not in SOLVERS):
-        raise ParameterError(_unknown(solver, name))
+        raise ParameterError(_unknown(solver, name), parameter="solver")
     if name == "auto":
         if options:
-            raise ParameterError(f"auto has no options, such as {min(options)!r}; name the solver that they are for")
+            raise ParameterError(
+                f"auto has no options, such as {min(options)!r}; name the solver that they are for", parameter="solver"
+            )
         return None
     return SOLVERS[name](**options)
 

@@ -64,14 +64,16 @@ class State:
         if np.shape(self.theta) != (objective.size,):
             raise ParameterError(
                 f"a start must have {objective.size} coordinates, not shape {np.shape(self.theta)}: it belongs to "
-                "other features, outputs or intercepts"
+                "other features, outputs or intercepts",
+                parameter="start",
             )
         n = objective.rows.n_rows
         for name in row_arrays:
             if name in self.arrays and np.shape(self.arrays[name]) != (n,):
                 raise ParameterError(
                     f"the array {name!r} of a start must have one number a row, {n} in all, not shape "
-                    f"{np.shape(self.arrays[name])}: it belongs to other rows"
+                    f"{np.shape(self.arrays[name])}: it belongs to other rows",
+                    parameter="start",
                 )
 
     def save(self, path: str | os.PathLike[str]) -> None:

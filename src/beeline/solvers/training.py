@@ -406,7 +406,9 @@ def _starts(objectives: list[Objective], start: Trained | Sequence[State] | None
     if isinstance(start, Trained):
         return [State(theta) for theta in _thetas(objectives, start)]
     if len(start) != len(objectives):
-        raise ParameterError(f"a start must have a state for each of {len(objectives)} problems, not {len(start)}")
+        raise ParameterError(
+            f"a start must have a state for each of {len(objectives)} problems, not {len(start)}", parameter="start"
+        )
     return start
 
 
