@@ -58,9 +58,9 @@ def test_only_arguments_are_spelled_anew():
 
 # Arguments of the library that no option sets; what a loss or a solver has of its own is said with its name.
 _PYTHON_ONLY = {
-    *("all_the_way", "alpha", "bounds", "column", "costs", "curve", "delta", "groups", "idle"),
-    *("linear_solver", "max_planes", "n_shards", "number", "objectives", "on_point", "power", "quantile", "runs"),
-    *("sample_weight", "search_epsilon", "selecting", "source", "start", "strength", "variant", "warm", "y"),
+    *("all_the_way", "alpha", "bounds", "column", "costs", "curve", "delta", "groups", "n_shards", "number"),
+    *("objectives", "on_point", "power", "quantile", "runs", "sample_weight", "search_epsilon", "selecting"),
+    *("source", "start", "strength", "warm", "y"),
 }
 
 
