@@ -14,7 +14,7 @@ from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
 from beeline.objective import Objective, Penalty, conjugate_bound
-from beeline.objective.certificates import rounding_of
+from beeline.objective.certificates import cancelling_parts, rounding_of
 from beeline.regularizers import L2
 from beeline.solvers.base import Solver, Status, Step
 
@@ -276,3 +276,20 @@ def test_rounding_counts_where_labels_are_met_to_the_last_digit():
 def test_squares_of_bounds_that_overflow_are_no_errors():
     """Weights of 10^160 have no bound, but a training that passed by them goes on."""
     assert Penalty(0.0, 1.0).floor(np.array([1e200])) == -np.inf
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_is_left_of_groups_cancels(seed):
+    """Also of groups that slope to the same side, which can give up all or nothing."""
+    random = np.random.default_rng(seed)
+    sums = random.normal(size=(random.integers(1, 8), random.integers(1, 4))) * 10.0 ** random.uniform(
+        -12, 0, size=(1, 1)
+    )
+    if seed % 3 == 0:
+        sums = np.abs(sums) * random.choice([0.0, 1.0], size=sums.shape)
+    if seed % 3 == 1:
+        sums = sums[:1] * (1 + 1e-9 * random.normal(size=(len(sums), 1)))
+    rounding = 7e-15 * float(np.abs(sums).sum())
+    parts = cancelling_parts(sums, sums.sum(axis=0), rounding)
+    assert np.all((parts >= 0) & (parts <= 1))
+    assert np.abs(((1 - parts)[:, None] * sums).sum(axis=0)).max() <= 2 * rounding

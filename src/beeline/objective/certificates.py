@@ -195,7 +195,11 @@ def cancelling_parts(sums: Floats, totals: Floats, rounding: float) -> Floats:
         return np.ones(len(sums))
     parts: Floats = right[:kept].T @ (wanted[:kept] / values[:kept])
     lift = max(0.0, -float(parts.min(initial=0.0)))
-    return np.minimum((parts + lift) / (1 + lift), 1.0)
+    parts = np.minimum((parts + lift) / (1 + lift), 1.0)
+    # None can give up more than all of it. What that leaves, and what solving left, is looked at: groups that slope to
+    # the same side cannot cancel, however near a solution seems.
+    left_over = np.abs(((1 - parts)[:, None] * sums).sum(axis=0))
+    return parts if float(left_over.max(initial=0.0)) <= 2 * rounding else np.ones(len(sums))
 
 
 def _group_sums(o: Objective, slopes: RowVector) -> Floats:
