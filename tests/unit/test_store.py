@@ -24,7 +24,7 @@ from beeline.data.recipe.scaling import Scaling
 from beeline.data.store import StoreWriter, open_store
 from beeline.data.store.form import Form
 from beeline.data.store.parts import PartWriter
-from beeline.exceptions import DataError, ParameterError, StoreError
+from beeline.exceptions import CorruptStoreError, DataError, ParameterError, StoreError
 
 
 def sparse_block(n, d, seed=0, per_row=6, value="float64", index="int32", **beside):
@@ -395,6 +395,46 @@ def resident(store):
             elif inside and line.startswith("Rss:"):
                 total += int(line.split()[1]) << 10
     return total
+
+
+def test_what_lies_beside_rows_is_read_without_them(tmp_path):
+    """Rows that were altered, all of them, do not matter to labels, weights and queries; a look at a row finds it."""
+    beside = {"labels": np.arange(900.0), "weights": np.linspace(0, 1, 900), "queries": np.arange(900) // 7}
+    store = write(tmp_path / "s", [Block(np.full((900, 40), 7.5), 40, **beside)], chunk_bytes=50_000)
+    path = store.path / "part-00000.arrow"
+    bytes_of_rows = np.float64(7.5).tobytes()
+    altered = path.read_bytes().replace(bytes_of_rows, np.float64(7.25).tobytes())
+    assert altered.count(np.float64(7.25).tobytes()) >= 900 * 40
+    path.write_bytes(altered)
+    store = open_store(tmp_path / "s")
+    for name, column in beside.items():
+        np.testing.assert_array_equal(getattr(store, name), column)
+    with pytest.raises(CorruptStoreError, match="chunk 0"):
+        store.rows(0, 900)
+
+
+def test_sets_of_labels_are_read_without_rows(tmp_path):
+    sets = LabelSets(np.array([0, 2, 2, 3]), np.array([1.0, 4.0, 2.0]))
+    store = write(tmp_path / "s", [Block(np.full((3, 4), 7.5), 4, labels=sets)])
+    path = store.path / "part-00000.arrow"
+    path.write_bytes(path.read_bytes().replace(np.float64(7.5).tobytes(), np.float64(7.25).tobytes()))
+    assert [list(row) for row in open_store(tmp_path / "s").labels] == [[1, 4], [], [2]]
+
+
+@pytest.mark.parametrize("budget", [1, 2 << 20])
+def test_a_store_with_a_budget_maps_no_more_than_that(tmp_path, budget):
+    whole = write(tmp_path / "s", [Block(np.arange(4e6).reshape(4000, 1000), 1000)])
+    store = whole.within(budget)
+    most = 0
+    for start in range(0, 4000, 300):
+        np.testing.assert_array_equal(store.rows(start, start + 300).values, whole.rows(start, start + 300).values)
+    assert resident(whole) > 30 << 20
+    del whole, store
+    store = open_store(tmp_path / "s").within(budget)
+    for start in range(0, 4000, 300):
+        store.rows(start, start + 300)
+        most = max(most, resident(store))
+    assert most < budget + (2 << 20)
 
 
 def test_writing_and_reading_do_not_load_pandas(tmp_path):

@@ -26,12 +26,15 @@ class Dataset(ABC):
         The size; `nnz` counts stored entries.
     recipe
         How raw rows become these rows (names, categories, scaling), or None for plain arrays.
+    memory
+        About how many bytes of rows on disk are held at one time, where that was said.
     """
 
     n_rows: int
     n_features: int
     nnz: int
     recipe: Recipe | None
+    memory: int | None = None
 
     @abstractmethod
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
@@ -48,6 +51,10 @@ class Dataset(ABC):
     @abstractmethod
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""
+
+    def within(self, memory: int) -> Dataset:
+        """The same rows, of which about so many bytes are held at one time where they lie on disk."""
+        return self
 
     @property
     @abstractmethod

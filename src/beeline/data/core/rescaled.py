@@ -28,6 +28,7 @@ class RescaledDataset(Dataset):
         self.recipe = data.recipe
         self.n_rows, self.n_features = data.n_rows, data.n_features
         self.nnz = data.n_rows * data.n_features if scaling.shifts else data.nnz
+        self.memory = data.memory
 
     def __repr__(self) -> str:
         return f"RescaledDataset({self.data!r}, {self.scaling.kind})"
@@ -48,6 +49,10 @@ class RescaledDataset(Dataset):
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order."""
         return self.scaling.apply(self.data.gather(picked, threads=threads), threads=threads)
+
+    def within(self, memory: int) -> RescaledDataset:
+        """As the data set below does it."""
+        return RescaledDataset(self.data.within(memory), self.scaling)
 
     @property
     def labels(self) -> Labels | None:

@@ -132,8 +132,9 @@ class Form:
         children = pa.StructArray.from_arrays(entries, fields=list(row.value_type))
         return _list_array(row, block.indptr, children)
 
-    def from_batch(self, batch: pa.RecordBatch, n_features: int) -> Block:
-        """The rows of a record batch, as views of its buffers; dense rows know their number of features."""
+    @staticmethod
+    def beside_rows(batch: pa.RecordBatch) -> dict[str, Any]:
+        """Labels, weights and queries of a record batch, as views of its buffers; no byte of the rows is touched."""
         n_rows = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         beside: dict[str, Any] = {}
@@ -147,7 +148,12 @@ class Form:
             beside["weights"] = from_arrow(columns["weight"].buffers()[1], "float64", n_rows)
         if "query" in columns:
             beside["queries"] = from_arrow(columns["query"].buffers()[1], "int64", n_rows)
-        buffers = columns["row"].buffers()
+        return beside
+
+    def from_batch(self, batch: pa.RecordBatch, n_features: int) -> Block:
+        """The rows of a record batch, as views of its buffers; dense rows know their number of features."""
+        n_rows, beside = batch.num_rows, self.beside_rows(batch)
+        buffers = batch.column(batch.schema.get_field_index("row")).buffers()
         if self.width is not None:
             values = from_arrow(buffers[-1], self.value_type, n_rows * self.width)
             return Block(values.reshape(n_rows, self.width), self.width, **beside)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -70,13 +72,34 @@ class MappedPart:
             if xxhash.xxh3_64_intdigest(piece) != self.info.chunks.checksum[chunk]:
                 raise _altered(self.path, f"chunk {chunk}, bytes {start:,} to {start + length:,}")
             self._verified[chunk] = True
+        block: Block = self._parsed(piece, lambda batch: self.form.from_batch(batch, n_features))
+        if (block.n_rows, block.nnz) != (self.info.chunks.rows[chunk], self.info.chunks.nnz[chunk]):
+            raise self._unlike_manifest(chunk)
+        return block
+
+    def beside_rows(self, chunk: int) -> dict[str, Any]:
+        """Labels, weights and queries of a chunk, as views of the mapped file; no byte of the rows is read.
+
+        A checksum is that of a whole chunk: what was altered here is found when the rows are first read.
+        """
+        piece = self._buffer.slice(int(self.starts[chunk]), int(self.info.chunks.nbytes[chunk]))
+        beside: dict[str, Any] = self._parsed(piece, self.form.beside_rows)
+        if any(len(column) != self.info.chunks.rows[chunk] for column in beside.values()):
+            raise self._unlike_manifest(chunk)
+        return beside
+
+    def _parsed(self, piece: pa.Buffer, parse: Callable[[pa.RecordBatch], Any]) -> Any:  # noqa: ANN401
         try:
-            block = self.form.from_batch(pa.ipc.read_record_batch(piece, self.form.schema), n_features)
+            return parse(pa.ipc.read_record_batch(piece, self.form.schema))
         except (pa.ArrowException, ValueError, IndexError) as error:
             raise CorruptStoreError(f"{self.path} does not hold what the manifest says: {error}") from None
-        if (block.n_rows, block.nnz) != (self.info.chunks.rows[chunk], self.info.chunks.nnz[chunk]):
-            raise CorruptStoreError(f"{self.path}: chunk {chunk} does not have the rows that the manifest says")
-        return block
+
+    def _unlike_manifest(self, chunk: int) -> CorruptStoreError:
+        return CorruptStoreError(f"{self.path}: chunk {chunk} does not have the rows that the manifest says")
+
+    def in_random_order(self) -> None:
+        """Tell the system that few bytes of each chunk are read, so that it reads no others along with them."""
+        self._map.madvise(mmap.MADV_RANDOM)
 
     def will_need(self, first: int, last: int) -> None:
         """Tell the system that chunks first … last−1 are read next."""

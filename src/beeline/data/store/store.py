@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -36,7 +36,8 @@ class Store(Dataset):
     """A data set in a folder of Arrow IPC files.
 
     The files are mapped into memory; a chunk is a block whose arrays lie in the file, read-only. A chunk's checksum is
-    verified when this object reads it first. Threads may read from one store at the same time.
+    verified when this object reads it first. Threads may read from one store at the same time. Labels, weights and
+    query ids are read without the rows.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ class Store(Dataset):
     manifest
         Its manifest.
     memory
-        The default budget of `blocks`.
+        The default budget of `blocks`. Where there is one, chunks are given back to the system in the order in which
+        they were read, so that no more than this is mapped; None: the system decides what it keeps.
 
     Attributes
     ----------
@@ -72,6 +74,9 @@ class Store(Dataset):
         self._byte_ends: Ints = np.cumsum(np.concatenate([c.nbytes for c in chunks]) + 4 * self._chunk_rows)
         self._verified = np.zeros(len(self._row_ends), np.bool_)
         self._mapped: OrderedDict[int, MappedPart] = OrderedDict()
+        self._read: deque[tuple[MappedPart, int]] = deque()  # chunks that may be in memory, where there is a budget
+        self._read_bytes = 0
+        self._first: Store | None = None  # whose folder may be there for as long as it is needed, and no longer
         self._lock = ForkSafeLock()
         self._check_sizes()
 
@@ -107,22 +112,20 @@ class Store(Dataset):
 
     @property
     def labels(self) -> Labels | None:
-        """One label (or label set) a row, gathered by walking the store."""
+        """One label (or label set) a row, read without the rows."""
         if self.manifest.form.labels == "sets":
-            sets = (block.labels for block in self._walk(drop=self.nbytes > _NO_BUDGET))
-            return LabelSets.concatenate(
-                [LabelSets(s.indptr, s.stored().copy()) for s in sets if isinstance(s, LabelSets)]
-            )
+            sets = (beside["labels"] for beside in self._beside_rows())
+            return LabelSets.concatenate([LabelSets(s.indptr, s.stored().copy()) for s in sets])
         return self._column("labels") if self.manifest.form.labels is not None else None
 
     @property
     def weights(self) -> Floats | None:
-        """One weight a row, or None, gathered by walking the store."""
+        """One weight a row, or None, read without the rows."""
         return self._column("weights") if self.manifest.form.weights else None
 
     @property
     def queries(self) -> Ints | None:
-        """One query id a row, or None, gathered by walking the store."""
+        """One query id a row, or None, read without the rows."""
         return self._column("queries") if self.manifest.form.queries else None
 
     def chunk(self, number: int) -> Block:
@@ -132,7 +135,17 @@ class Store(Dataset):
                 f"chunk numbers lie between 0 and {self.n_chunks - 1}, and {number} does not", parameter="number"
             )
         part, local = self._locate(number)
+        if self.memory is not None:
+            self._make_room(part, local)
         return part.block(local, self.n_features)
+
+    def within(self, memory: int) -> Store:
+        """The same store with this budget."""
+        if memory == self.memory:
+            return self
+        store = Store(self.path, self.manifest, memory)
+        store._verified, store._first = self._verified, self
+        return store
 
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
         """All rows in order, in blocks of at most `memory` bytes each.
@@ -183,11 +196,18 @@ class Store(Dataset):
         before = int(self._row_ends[first - 1]) if first else 0
         if first == last:
             return self.chunk(first).rows(start - before, stop - before)
-        blocks = [self.chunk(number) for number in range(first, last + 1)]
-        end = int(self._row_ends[last - 1])
-        blocks[-1] = blocks[-1].rows(0, stop - end)
-        blocks[0] = blocks[0].rows(start - before, blocks[0].n_rows)
-        return merged(blocks, self.manifest.form)
+        # Each chunk is copied right after it was asked for, before it may be given back.
+        end, n = int(self._row_ends[last - 1]), int(self._chunk_rows[first])
+        nnz = int(self._chunk_nnz[first : last + 1].sum())
+        if stop < self._row_ends[last]:
+            nnz -= self.chunk(last).rows(stop - end, int(self._chunk_rows[last])).nnz
+        head = self.chunk(first).rows(start - before, n)
+        buffer = RowBuffer(self.manifest.form, stop - start, nnz - int(self._chunk_nnz[first]) + head.nnz)
+        buffer.append(head)
+        for number in range(first + 1, last):
+            buffer.append(self.chunk(number))
+        buffer.append(self.chunk(last).rows(0, stop - end))
+        return buffer.block(self.n_features)
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy; each chunk they lie in is visited once."""
@@ -250,6 +270,20 @@ class Store(Dataset):
             self._mapped.move_to_end(place)
         return part, number - first
 
+    def _make_room(self, part: MappedPart, chunk: int) -> None:
+        """Give back the chunks that were read first, as long as those in memory would exceed the budget.
+
+        A chunk that is still at work is none the worse for it: it is read again where it is touched again.
+        """
+        assert self.memory is not None
+        with self._lock:
+            self._read.append((part, chunk))
+            self._read_bytes += int(part.info.chunks.nbytes[chunk])
+            while self._read_bytes > self.memory and len(self._read) > 1:
+                old, number = self._read.popleft()
+                self._read_bytes -= int(old.info.chunks.nbytes[number])
+                old.drop(number)
+
     def _walk(self, *, drop: bool) -> Iterator[Block]:
         """Every chunk as a block; if `drop`, its memory is given back when the next one is asked for."""
         asked = 0
@@ -275,10 +309,20 @@ class Store(Dataset):
 
     def _column(self, name: str) -> AnyArray:
         column, row = np.empty(self.n_rows, np.int64 if name == "queries" else np.float64), 0
-        for block in self._walk(drop=self.nbytes > _NO_BUDGET):
-            column[row : row + block.n_rows] = getattr(block, name)
-            row += block.n_rows
+        for beside in self._beside_rows():
+            some = beside[name]
+            column[row : row + len(some)] = some
+            row += len(some)
         return column
+
+    def _beside_rows(self) -> Iterator[dict[str, Any]]:
+        """Labels, weights and queries of every chunk."""
+        for info in self.manifest.parts:
+            part = MappedPart(self.path / info.name, info, self.manifest.form)
+            part.in_random_order()
+            for chunk in range(len(info.chunks.rows)):
+                yield part.beside_rows(chunk)
+                part.drop(chunk)
 
 
 def open_store(path: str | os.PathLike[str], memory: str | int | None = None) -> Store:
