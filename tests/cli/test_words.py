@@ -59,8 +59,8 @@ def test_only_arguments_are_spelled_anew():
 # Arguments of the library that no option sets; what a loss or a solver has of its own is said with its name.
 _PYTHON_ONLY = {
     *("all_the_way", "alpha", "bounds", "column", "costs", "curve", "delta", "groups", "n_shards", "number"),
-    *("objectives", "on_point", "power", "quantile", "runs", "sample_weight", "search_epsilon", "selecting"),
-    *("source", "start", "strength", "warm", "y"),
+    *("objectives", "on_point", "power", "quantile", "resources", "runs", "sample_weight", "search_epsilon"),
+    *("selecting", "source", "start", "strength", "warm", "y"),
 }
 
 

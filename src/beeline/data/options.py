@@ -13,7 +13,7 @@ from beeline.exceptions import ParameterError
 if TYPE_CHECKING:
     from beeline.data.recipe.recipe import Recipe
 
-__all__ = ["Format", "Layout", "Missing", "ReadOptions", "Scale", "parse_size"]
+__all__ = ["Format", "Layout", "Missing", "ReadOptions", "Scale", "parse_size", "size_in_words"]
 
 Format = Literal["auto", "libsvm", "csv", "parquet", "arrow", "npz"]
 Missing = Literal["error", "zero", "mean"]
@@ -149,3 +149,11 @@ def parse_size(text: str | int) -> int:
     if size <= 0:
         raise ParameterError(f"a size must be positive, not {text!r}", parameter="memory")
     return size
+
+
+def size_in_words(size: int) -> str:
+    """Bytes as people say them: `540 MB`, `1.5 GB`."""
+    for unit, name in ((2**30, "GB"), (2**20, "MB"), (2**10, "KB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} bytes"

@@ -74,6 +74,8 @@ class Rows(ABC):
         Whether verbs are run when they are asked for, so that nothing is won by asking for several things together.
     in_memory
         Whether a pass over the rows reads no file.
+    memory
+        Bytes that may be held here at one time, of rows and of what is made of them; None: nothing was said.
     """
 
     n_rows: int
@@ -83,6 +85,7 @@ class Rows(ABC):
     in_process: bool = False
     in_memory: bool = False
     immediate: bool = False
+    memory: int | None = None
 
     @abstractmethod
     def call(

@@ -11,7 +11,7 @@ from typing import Any
 from beeline._forks import ForkSafeLock
 from beeline._types import AnyArray
 from beeline.engines.base import Origin, Promise, Rows, RowVector, Verb
-from beeline.engines.running import run
+from beeline.engines.running import Call, run
 from beeline.engines.shards import Shard
 
 __all__ = ["Answer", "Batch", "Command", "QueuedRows", "ShardHolder"]
@@ -74,7 +74,8 @@ class ShardHolder:
     def _run(self, command: Command) -> Any:  # noqa: ANN401
         inputs, reuse = ([self.columns[key] for key in keys] for keys in (command.inputs, command.reuse))
         small = pickle.loads(command.small)
-        kept, reduced = run(self.shards, command.verb, inputs, small, len(command.outputs), command.reduce, reuse)
+        call = Call(command.verb, small, len(command.outputs), command.reduce)
+        kept, reduced = run(self.shards, call, inputs, reuse)
         for key in command.reuse:
             del self.columns[key]
         self.columns.update(zip(command.outputs, kept, strict=True))

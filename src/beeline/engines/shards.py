@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from beeline._forks import ForkSafeLock
 from beeline._lazy import cached_property, computed_once
 from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.kernels import curve_rows
 
-__all__ = ["Shard"]
+__all__ = ["OpenShard", "Shard", "Turn"]
 
 _RARE = 100  # entries of a feature
 _MOST = 0.7  # of the rows: from here on a copy of them saves nothing
@@ -42,6 +43,11 @@ class Shard:
     def block(self) -> Block:
         """The rows, as a view where they are in memory, read anew where they are on disk."""
         return self.data.rows(self.start, self.stop)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether its rows are there without being read."""
+        return isinstance(self.data, ArrayDataset)
 
     # A Hessian's products with one vector come in dozens, and are worth the transposed matrix. A single Xᵀu is not, and
     # must not take it just where it is there: several problems share a shard, and which of them comes first to make it
@@ -99,17 +105,17 @@ class Shard:
         u *= np.column_stack(h)
         return self.transposed(u)
 
-    def curved_rows(self, h: list[Floats]) -> tuple[Shard, list[Floats]]:
-        """The rows that have a curvature in any problem, with their curvatures, for many products.
+    def curved_rows(self, h: list[Floats]) -> tuple[Shard | None, list[Floats]]:
+        """The rows that have a curvature in any problem, with their curvatures, for many products; None: all rows.
 
         Kernels pass over the others, but for those of the transposed matrix: there these rows are copied, unless they
         are most of all.
         """
         if self._flipped is None:
-            return self, h
+            return None, h
         rows = np.flatnonzero(np.any(h, axis=0))
         if len(rows) > _MOST * self.n_rows:
-            return self, h
+            return None, h
         block = self.block.gather(rows)
         return Shard(ArrayDataset(block), 0, block.n_rows), [column[rows] for column in h]
 
@@ -129,3 +135,41 @@ class Shard:
             return None
         block = self.block
         return block.flipped() if block.is_sparse and block.nnz < _RARE * block.n_features else None
+
+
+class Turn:
+    """The right to hold the rows of a shard on disk, of which there is one where memory is limited.
+
+    Parameters
+    ----------
+    lock
+        What those who would hold rows at the same time share; None: they need not wait for each other.
+    """
+
+    def __init__(self, lock: ForkSafeLock | None = None) -> None:
+        self._lock, self._taken = lock, False
+
+    def take(self) -> None:
+        """Wait for it."""
+        if self._lock is not None and not self._taken:
+            self._lock.__enter__()
+            self._taken = True
+
+    def end(self) -> None:
+        """Let others have it."""
+        if self._lock is not None and self._taken:
+            self._taken = False
+            self._lock.__exit__(None, None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenShard(Shard):
+    """A shard on disk while one verb works on it: rows are read once, when they are first asked for, and kept."""
+
+    turn: Turn = field(kw_only=True)
+
+    @cached_property
+    def block(self) -> Block:
+        """The rows."""
+        self.turn.take()
+        return self.data.rows(self.start, self.stop)

@@ -8,15 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from beeline._forks import ForkSafeLock
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.engines.base import Engine, Origin, Promise, Rows, RowVector, Verb
-from beeline.engines.running import run
+from beeline.engines.running import Call, run
+from beeline.engines.scratch import Scratch
 from beeline.engines.shards import Shard
 from beeline.exceptions import ParameterError
 
 __all__ = ["Threads"]
+
+_SHARD_BYTES = 256 << 20  # where nothing is said
+# The parts of the memory for the rows of a shard, as much again for chunks as they are copied, and for what lies beside
+# rows; the rest is for what verbs make of them, and for vectors as long as θ.
+_ROWS, _BESIDE = 8, 8
 
 
 class Threads(Engine):
@@ -25,19 +32,29 @@ class Threads(Engine):
     Parameters
     ----------
     memory
-        How many bytes of rows of a data set on disk are held at one time.
+        Bytes that may be held at one time where rows lie on disk. Shards are cut accordingly, one is in memory at a
+        time, and what lies beside the rows is kept in files. None: shards of 256 MB, and the rest in memory.
     n_shards
         Into how many runs of rows data are cut; None: rows in memory into one, those on disk as the memory asks for.
     """
 
-    def __init__(self, memory: int = 256 << 20, n_shards: int | None = None) -> None:
+    def __init__(self, memory: int | None = None, n_shards: int | None = None) -> None:
         if n_shards is not None and n_shards < 1:
             raise ParameterError(f"there must be at least one shard, not {n_shards}", parameter="n_shards")
         self.memory, self.n_shards = memory, n_shards
 
+    @staticmethod
+    def shard_bytes(memory: int) -> int:
+        """How many bytes of rows a shard on disk has where so much may be held at one time."""
+        return max(1, memory // _ROWS)
+
     def open(self, data: Dataset, groups: Ints | None = None) -> LocalRows:
         """Runs of rows; of whole chunks, where they lie on disk and have no groups."""
-        return LocalRows(data, shards_of(data, self.memory, self.n_shards, groups))
+        if self.memory is None:
+            return LocalRows(data, shards_of(data, _SHARD_BYTES, self.n_shards, groups))
+        size = self.shard_bytes(self.memory)
+        data = data.within(size)
+        return LocalRows(data, shards_of(data, size, self.n_shards, groups), self.memory)
 
 
 def shards_of(data: Dataset, memory: int, n_shards: int | None, groups: Ints | None = None) -> list[Shard]:
@@ -75,10 +92,12 @@ class LocalRows(Rows):
 
     in_process = immediate = True
 
-    def __init__(self, data: Dataset, shards: list[Shard]) -> None:
-        self.data, self.shards = data, shards
+    def __init__(self, data: Dataset, shards: list[Shard], memory: int | None = None) -> None:
+        self.data, self.shards, self.memory = data, shards, memory
         self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
         self.n_shards, self.in_memory = len(shards), isinstance(data, ArrayDataset)
+        self._single = self.in_memory and self.n_shards == 1
+        self._disk = None if memory is None or self.in_memory else _OnDisk(self.n_rows, memory)
 
     def __repr__(self) -> str:
         return repr(self.data)
@@ -94,7 +113,13 @@ class LocalRows(Rows):
     ) -> tuple[tuple[RowVector, ...], Promise]:
         """Run a verb on every shard, one after the other, at once."""
         beside = tuple(vectors)
-        kept, reduced = run(self.shards, verb, _parts(beside), small, outputs, reduce, _parts(reuse))
+        if self._single and reduce is not None and not reuse:
+            result = verb(self.shards[0], *[vector.parts[0] for vector in beside], **small)  # type: ignore[attr-defined]
+            arrays, reduced = result if outputs else ((), result)
+            made = tuple([_LocalVector([one], (verb, beside, small, k)) for k, one in enumerate(arrays)])
+            return made, Promise(reduced)
+        keeper = None if self._disk is None else self._disk.keeper()
+        kept, reduced = run(self.shards, Call(verb, small, outputs, reduce), _parts(beside), _parts(reuse), keeper)
         for vector in reuse:
             vector.parts = _GivenUp()  # type: ignore[attr-defined]
         made = tuple([_LocalVector(column, (verb, beside, small, k)) for k, column in enumerate(kept)])
@@ -104,28 +129,32 @@ class LocalRows(Rows):
 
     def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
         """A row vector: what the verb makes of each shard."""
-        if self.n_shards > 1:
+        if not self._single:
             return super().map(verb, *vectors, **small)
         made = verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small)  # type: ignore[attr-defined]
         return _LocalVector([made], (verb, vectors, small, None))
 
     def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
         """The sums over all shards of each part that the verb returns, as a tuple."""
-        if self.n_shards > 1:
+        if not self._single:
             return super().sum(verb, *vectors, **small)
         parts = [vector.parts[0] for vector in vectors]  # type: ignore[attr-defined]
         return Promise(verb(self.shards[0], *parts, **small))
 
     def scatter(self, column: AnyArray) -> RowVector:
-        """The array itself, in views."""
+        """The array itself, in views; where memory is limited, a copy on disk."""
         if len(column) != self.n_rows:
             raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
-        return _LocalVector([column[shard.start : shard.stop] for shard in self.shards])
+        parts = [column[shard.start : shard.stop] for shard in self.shards]
+        if self._disk is None:
+            return _LocalVector(parts)
+        keeper = self._disk.keeper()
+        return _LocalVector([keeper.keep(shard, 0, part) for shard, part in zip(self.shards, parts, strict=True)])
 
     def gather(self, vector: RowVector) -> AnyArray:
         """The array of all rows; where there is one shard, itself."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
-        return parts[0] if self.n_shards == 1 else np.concatenate(parts)
+        return parts[0] if self.n_shards == 1 and self._disk is None else np.concatenate(parts)
 
     def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:
         """All rows as one block; those on disk are read."""
@@ -133,7 +162,49 @@ class LocalRows(Rows):
             return concatenate([shard.block.features(features, constant=constant) for shard in self.shards])
         if isinstance(self.data, ArrayDataset):
             return self.data.block
-        return concatenate(list(self.data.blocks()))
+        return concatenate(list(self.data.blocks())) if self.memory is None else self.data.rows(0, self.n_rows)
+
+
+class _OnDisk:
+    """What belongs to rows on disk where memory is limited: whose turn it is to hold rows, and room for vectors."""
+
+    def __init__(self, n_rows: int, memory: int) -> None:
+        self.n_rows, self.turns, self.scratch = n_rows, ForkSafeLock(), Scratch(memory // _BESIDE)
+
+    def keeper(self) -> _Keeper:
+        """For the vectors that one verb makes."""
+        return _Keeper(self)
+
+
+class _Keeper:
+    """Keeps the vectors that a verb makes in files: one array each, of which shards have views."""
+
+    def __init__(self, disk: _OnDisk) -> None:
+        self._disk, self.turns = disk, disk.turns
+        self._arrays: dict[int, AnyArray] = {}
+
+    def keep(self, shard: Shard, number: int, made: Any) -> Any:  # noqa: ANN401
+        """A view of a file, of an array with an entry a row; what is smaller, or lies there already, stays."""
+        scratch = self._disk.scratch
+        if not isinstance(made, np.ndarray) or len(made) != shard.n_rows or scratch.holds(made):
+            return made
+        array = self._arrays.get(number)
+        if array is None or array.dtype != made.dtype or array.shape[1:] != made.shape[1:]:
+            array = self._arrays[number] = scratch.array((self._disk.n_rows, *made.shape[1:]), made.dtype)
+        part = array[shard.start : shard.stop]
+        part[:] = made
+        scratch.touched(part.nbytes)
+        return part
+
+    def rest(self, parts: Sequence[Any]) -> None:
+        """Their bytes may leave the memory."""
+        self._disk.scratch.touched(_nbytes(parts))
+
+
+def _nbytes(thing: Any) -> int:  # noqa: ANN401
+    if isinstance(thing, np.ndarray):
+        return thing.nbytes
+    return sum(map(_nbytes, thing)) if isinstance(thing, list | tuple) else 0
 
 
 def _parts(vectors: Sequence[RowVector]) -> list[Sequence[Any]]:

@@ -23,6 +23,7 @@ from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.tables.frames import is_frame
+from beeline.engines import Resources
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
 from beeline.kernels import value_range
@@ -38,6 +39,7 @@ __all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegress
 FitIntercept = bool | Literal["regularized"]
 
 _FLOATS = (np.float64, np.float32)
+_NOTHING_SAID = Resources()
 
 
 def _is_classifier(estimator: LinearEstimator) -> bool:
@@ -58,6 +60,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     tol: float
     max_passes: float
     time_limit: float | None
+    memory: str | int | None
     warm_start: bool
     random_state: Any
     callback: Callback | None
@@ -130,6 +133,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             max_passes=self.max_passes,
             time_limit=self.time_limit,
             seed=self._seed(),
+            resources=_NOTHING_SAID if self.memory is None else Resources(self.memory),
             **self._settings(),
         )
         grouped = settings.the_loss.scope == "group"
@@ -315,7 +319,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
         if isinstance(X, Dataset) or (is_frame(X) and self.model_.recipe is not None):
-            return self.model_.dataset(X)  # columns of a frame become features as those of the training data did
+            # Columns of a frame become features as those of the training data did.
+            return Resources(self.memory).holding(self.model_.dataset(X))
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
 

@@ -70,6 +70,7 @@ class LinearSVC(LinearClassifier):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -88,6 +89,7 @@ class LinearSVC(LinearClassifier):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.memory = memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -161,6 +163,7 @@ class LogisticRegression(LinearClassifier):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -177,6 +180,7 @@ class LogisticRegression(LinearClassifier):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.memory = memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

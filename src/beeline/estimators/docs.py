@@ -56,6 +56,10 @@ max_passes : float, default=1000
 time_limit : float or None, default=None
     Stop, with a `ConvergenceWarning`, after so many seconds, looked at after each iteration, and take the best so far.
     They are for all of `fit`: each class or output gets its share, a search at most four fifths. None: no limit.
+memory : str, int or None, default=None
+    How much memory data may take, such as "400M", or bytes: for a `Store`, which is read in pieces of the right size,
+    and for copies of arrays. Solvers that need more are refused, with the names of those that do not; "auto" takes one
+    that fits. None: as much as is free.
 warm_start : bool, default=False
     Begin from the model of the last `fit` where it has the same shape and classes.
 random_state : int, RandomState or None, default=None

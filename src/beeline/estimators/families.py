@@ -64,6 +64,7 @@ class QuantileRegressor(MeanLossRegressor):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -79,6 +80,7 @@ class QuantileRegressor(MeanLossRegressor):
             tol=tol,
             max_passes=max_passes,
             time_limit=time_limit,
+            memory=memory,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,
@@ -140,6 +142,7 @@ class HuberRegressor(MeanLossRegressor):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -155,6 +158,7 @@ class HuberRegressor(MeanLossRegressor):
             tol=tol,
             max_passes=max_passes,
             time_limit=time_limit,
+            memory=memory,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,
@@ -211,6 +215,7 @@ class MultiTaskRegressor(MeanLossRegressor):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -226,6 +231,7 @@ class MultiTaskRegressor(MeanLossRegressor):
             tol=tol,
             max_passes=max_passes,
             time_limit=time_limit,
+            memory=memory,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,

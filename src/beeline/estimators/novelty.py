@@ -73,6 +73,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -87,6 +88,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.memory = memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

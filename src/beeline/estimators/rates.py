@@ -153,6 +153,7 @@ class TweedieRegressor(_Rates):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -168,6 +169,7 @@ class TweedieRegressor(_Rates):
             tol=tol,
             max_passes=max_passes,
             time_limit=time_limit,
+            memory=memory,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,

@@ -61,6 +61,7 @@ class LinearSVR(LinearRegressor):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -77,6 +78,7 @@ class LinearSVR(LinearRegressor):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.memory = memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -135,6 +137,7 @@ class ElasticNet(LinearRegressor):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -149,6 +152,7 @@ class ElasticNet(LinearRegressor):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.memory = memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -198,6 +202,7 @@ class Lasso(LinearRegressor):
         tol: float = 1e-4,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        memory: str | int | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -211,6 +216,7 @@ class Lasso(LinearRegressor):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.memory = memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

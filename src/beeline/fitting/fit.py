@@ -39,6 +39,7 @@ _WORST_FIRST = (
     Status.UNPROVEN,
     Status.CONVERGED,
 )
+_TOGETHER = 1 << 16  # rows whose probabilities are looked at, where memory is limited
 _AFTER_SEARCH = 0.2  # of the time limit, that is left for the model whatever the search took
 _BEFORE_CALIBRATION = 0.5  # of the time for training, that is for the model
 
@@ -108,15 +109,16 @@ def fit(  # noqa: PLR0913 — what a user may give
     calibrates = settings.probability and classes is not None and task.loss.classifies and link_of(task) == "none"
     seconds = _time_to_train(settings, selection)
     deadline = None if seconds is None else time.perf_counter() + seconds
-    trained = train(
-        task,
-        settings.solver,
-        **_stopping(settings, seconds if seconds is None or not calibrates else _BEFORE_CALIBRATION * seconds),
-        callback=callback,
-        start=begin,
-        names=None if classes is None else classes.names.tolist(),
-        searched=selection is not None,
-    )
+    with settings.resources.in_use():
+        trained = train(
+            task,
+            settings.solver,
+            **_stopping(settings, seconds if seconds is None or not calibrates else _BEFORE_CALIBRATION * seconds),
+            callback=callback,
+            start=begin,
+            names=None if classes is None else classes.names.tolist(),
+            searched=selection is not None,
+        )
     of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
     model = Model(
         weights=trained.weights,
@@ -135,7 +137,8 @@ def fit(  # noqa: PLR0913 — what a user may give
     )
     if calibrates:
         assert classes is not None
-        platt, worst = _calibrate(task, classes, trained, settings, model, deadline)
+        with settings.resources.in_use():
+            platt, worst = _calibrate(task, classes, trained, settings, model, deadline)
         concerns += worst
         report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
         model = replace(model, link="platt", platt=platt, report=report)
@@ -181,23 +184,28 @@ def _calibrate(
     The only row of a class is never held out, since no model would know the class then: it counts with the model's own
     score. So do rows not yet held out when Ctrl-C ends the training of folds.
     """
-    weights = np.ones(task.data.n_rows) if task.sample_weight is None else task.sample_weight
-    folds = spread_evenly(np.where(weights > 0, classes.numbers, -1.0), _FOLDS, settings.seed)
-    z = _scores(model, task.data)
+    weights, numbers = task.sample_weight, classes.numbers.astype(np.int32)
+    if weights is not None:
+        numbers[~(weights > 0)] = -1
+    folds = spread_evenly(numbers, _FOLDS, settings.seed)
+    del numbers
+    z = np.empty((task.data.n_rows, model.n_outputs))
+    _put_scores(model, task.data, z)
     results, concerns = trained.results, list[Concern]()
     for fold in range(_FOLDS):
         if any(result.status is Status.INTERRUPTED for result in results):
             break
         held_out = folds == fold
-        rest = task.but(sample_weight=np.where(held_out, 0.0, weights))
+        rest = task.but(sample_weight=np.where(held_out, 0.0, 1.0 if weights is None else weights))
         share = None if deadline is None else max(deadline - time.perf_counter(), 0.0) / (_FOLDS - fold)
         part = train(rest, settings.solver, **_stopping(settings, share))
         results = part.results
         concerns += part.concerns
         partial = replace(model, weights=part.weights, intercepts=part.intercepts)
-        z[held_out] = _scores(partial, task.data)[held_out]
+        _put_scores(partial, task.data, z, held_out)
     positive = [1] if z.shape[1] == 1 else range(len(classes))
-    platt = np.array([fit_platt(z[:, j], classes.numbers == k, task.sample_weight) for j, k in enumerate(positive)])
+    most = None if settings.resources.budget is None else _TOGETHER
+    platt = np.array([fit_platt(z[:, j], classes.numbers == k, weights, most) for j, k in enumerate(positive)])
     # What the model's own training has said need not be said again.
     return platt, [] if trained.concerns else [_of_calibration(concern) for concern in concerns[:1]]
 
@@ -206,8 +214,14 @@ def _of_calibration(concern: Concern) -> Concern:
     return Concern(f"of the trainings that calibrate probabilities, one is poor: {concern.sentence}", concern.warning)
 
 
-def _scores(model: Model, data: Dataset) -> Floats:
-    return np.concatenate([z for _, z in model.stream(data)])
+def _put_scores(model: Model, data: Dataset, z: Floats, picked: AnyArray | None = None) -> None:
+    """The scores of all rows, or of the picked ones, into z."""
+    row = 0
+    for block, found in model.stream(data):
+        rows = slice(row, row + block.n_rows)
+        some = slice(None) if picked is None else picked[rows]
+        z[rows][some] = found[some]
+        row = rows.stop
 
 
 def _report(trained: Trained, concerns: list[Concern], n_rows: int, seconds: float) -> Report:

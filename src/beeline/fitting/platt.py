@@ -7,6 +7,9 @@ vector machines" (2007), algorithm 1; here with weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from beeline._types import AnyArray, Floats
@@ -15,7 +18,9 @@ from beeline.kernels import dot
 __all__ = ["fit_platt"]
 
 
-def fit_platt(z: Floats, positive: AnyArray, weights: Floats | None = None) -> tuple[float, float]:
+def fit_platt(
+    z: Floats, positive: AnyArray, weights: Floats | None = None, most: int | None = None
+) -> tuple[float, float]:
     """(A, B) of maximum likelihood.
 
     Parameters
@@ -26,34 +31,80 @@ def fit_platt(z: Floats, positive: AnyArray, weights: Floats | None = None) -> t
         Whether the row belongs to the class.
     weights
         A weight a row.
+    most
+        How many rows are looked at together; None: all, which takes ten numbers a row.
     """
-    c = np.ones_like(z) if weights is None else weights
-    n_positive, n_negative = float(c[positive].sum()), float(c[~positive].sum())
-    # Bayes' estimates instead of 1 and 0: without them A would grow without limit on separable scores.
-    t = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-    # Newton's method sees scores of spread 1, so that the tolerances below mean the same for all.
-    scale = float(np.sqrt(np.average(z**2, weights=c))) if c.sum() else 0.0
-    scale = scale or 1.0
-    a, b = _newton(z / scale, t, c, np.log((n_negative + 1) / (n_positive + 1)))
-    return a / scale, b
+    rows = _Rows(z, positive, weights, most or max(1, len(z)))
+    a, b = _newton(rows, np.log((rows.n_negative + 1) / (rows.n_positive + 1)))
+    return a / rows.scale, b
 
 
-def _newton(z: Floats, t: Floats, c: Floats, b: float) -> tuple[float, float]:
-    a, value = 0.0, _value(z, t, c, 0.0, b)
-    total = max(float(c.sum()), 1.0)
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Scores of spread 1, targets and weights of some rows."""
+
+    z: Floats
+    t: Floats
+    c: Floats
+
+
+class _Rows:
+    """The rows, in pieces that are made when they are needed."""
+
+    def __init__(self, z: Floats, positive: AnyArray, weights: Floats | None, most: int) -> None:
+        self.z, self.positive, self.weights, self.most = z, positive, weights, most
+        self.n_positive = self.n_negative = self.total = squares = 0.0
+        for rows in self._slices():
+            c, of_class = self._weights(rows), positive[rows]
+            self.n_positive += float(c[of_class].sum())
+            self.n_negative += float(c[~of_class].sum())
+            self.total += float(c.sum())
+            squares += float((z[rows] ** 2 * c).sum())
+        # Newton's method sees scores of spread 1, so that its tolerances mean the same for all.
+        self.scale = (float(np.sqrt(squares / self.total)) if self.total else 0.0) or 1.0
+
+    def _slices(self) -> Iterator[slice]:
+        return (slice(start, start + self.most) for start in range(0, len(self.z), self.most))
+
+    def _weights(self, rows: slice) -> Floats:
+        return np.ones(len(self.z[rows])) if self.weights is None else self.weights[rows]
+
+    def __iter__(self) -> Iterator[_Piece]:
+        # Bayes' estimates instead of 1 and 0: without them A would grow without limit on separable scores.
+        likely, unlikely = (self.n_positive + 1) / (self.n_positive + 2), 1 / (self.n_negative + 2)
+        for rows in self._slices():
+            t = np.where(self.positive[rows], likely, unlikely)
+            yield _Piece(self.z[rows] / self.scale, t, self._weights(rows))
+
+    def value(self, a: float, b: float) -> float:
+        """−log likelihood of p = 1/(1 + exp(az + b))."""
+        return sum(_value(piece, a, b) for piece in self)
+
+    def derivatives(self, a: float, b: float) -> tuple[Floats, Floats]:
+        """The gradient by (a, b), and the matrix of second derivatives."""
+        g, h = np.zeros(2), np.zeros((2, 2))
+        for piece in self:
+            z, c = piece.z, piece.c
+            p, q = _sigmoids(a * z + b)
+            residual, curvature = c * (piece.t - p), c * p * q
+            cross = dot(curvature, z)
+            g += [dot(residual, z), residual.sum()]
+            h += [[dot(curvature, z**2), cross], [cross, curvature.sum()]]
+        return g, h
+
+
+def _newton(rows: _Rows, b: float) -> tuple[float, float]:
+    a, value = 0.0, rows.value(0.0, b)
+    total = max(rows.total, 1.0)
     for _ in range(100):
-        p, q = _sigmoids(a * z + b)
-        residual, curvature = c * (t - p), c * p * q
-        g = np.array([dot(residual, z), residual.sum()])
+        g, h = rows.derivatives(a, b)
         if np.abs(g).max() < 1e-9 * total:
             break
-        cross = dot(curvature, z)
-        h = np.array([[dot(curvature, z**2), cross], [cross, curvature.sum()]]) + 1e-12 * total * np.eye(2)
-        direction = -np.linalg.solve(h, g)
+        direction = np.asarray(-np.linalg.solve(h + 1e-12 * total * np.eye(2), g), np.float64)
         slope, step = dot(g, direction), 1.0
         while step >= 1e-10:
             trial = a + step * direction[0], b + step * direction[1]
-            new = _value(z, t, c, *trial)
+            new = rows.value(*trial)
             if new <= value + 1e-4 * step * slope:
                 break
             step /= 2
@@ -63,10 +114,9 @@ def _newton(z: Floats, t: Floats, c: Floats, b: float) -> tuple[float, float]:
     return float(a), float(b)
 
 
-def _value(z: Floats, t: Floats, c: Floats, a: float, b: float) -> float:
-    """−log likelihood of p = 1/(1 + exp(az + b))."""
-    s = a * z + b
-    return dot(c, np.logaddexp(0, s) - (1 - t) * s)
+def _value(piece: _Piece, a: float, b: float) -> float:
+    s = a * piece.z + b
+    return dot(piece.c, np.logaddexp(0, s) - (1 - piece.t) * s)
 
 
 def _sigmoids(s: Floats) -> tuple[Floats, Floats]:

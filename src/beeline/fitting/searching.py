@@ -12,6 +12,7 @@ from beeline._types import Floats
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.dataset import Dataset
 from beeline.data.tables.frames import from_frame, is_frame
+from beeline.engines import Resources
 from beeline.exceptions import ParameterError
 from beeline.fitting.labels import Classes
 from beeline.fitting.settings import Settings
@@ -49,7 +50,7 @@ def select_C(  # noqa: N802
         How to search: `folds`, `metric`, `rule`, `stop`, `refine`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`,
         `compare_cold`, `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, `time_limit`, as in
         `Selecting`. What to train: `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`,
-        `seed`, as in `Settings`.
+        `seed`, as in `Settings`. What to use: `memory`, as in every estimator.
 
     Returns
     -------
@@ -68,11 +69,12 @@ def select_C(  # noqa: N802
     if not isinstance(loss, str | Loss):
         raise ParameterError("the second argument of select_C is the loss; give labels as y=", parameter="y")
     selecting = {name: options.pop(name) for name in _names(Selecting) if name in options}
+    resources = Resources(options.pop("memory", None))
     if unknown := set(options) - set(_known()):
         raise ParameterError(
             f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}", parameter=min(unknown)
         )
-    settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), **options)
+    settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), resources=resources, **options)
     rows = _dataset(data)
     labels = None if y is None else np.asarray(y)
     task, classes = make_task(rows, settings, labels, sample_weight, settings.selecting.groups)
@@ -84,14 +86,15 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
     selecting = settings.selecting
     if selecting.time_limit is None and settings.time_limit is not None:
         selecting = replace(selecting, time_limit=_PART_OF_TIME * settings.time_limit)
-    return select(
-        task,
-        selecting,
-        names=classes.names if classes is not None and task.loss.classifies else None,
-        link=link_of(task),
-        solver=settings.solver,
-        seed=settings.seed,
-    )
+    with settings.resources.in_use():
+        return select(
+            task,
+            selecting,
+            names=classes.names if classes is not None and task.loss.classifies else None,
+            link=link_of(task),
+            solver=settings.solver,
+            seed=settings.seed,
+        )
 
 
 def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, Settings, Trained | None]:
@@ -120,5 +123,5 @@ def _names(kind: Callable[..., Any]) -> list[str]:
 
 
 def _known() -> list[str]:
-    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "time_limit", "probability")
-    return [*_names(Selecting), *(name for name in _names(Settings) if name not in fixed)]
+    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "time_limit", "probability", "resources")
+    return [*_names(Selecting), "memory", *(name for name in _names(Settings) if name not in fixed)]

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from beeline._numbers import as_number, as_seed
 from beeline._sentences import Argument
+from beeline.engines import Resources
 from beeline.exceptions import ParameterError
 from beeline.losses import Loss, get_loss
 from beeline.objective import Intercept
@@ -57,6 +58,8 @@ class Settings:
         search for C gets four fifths; with `probability`, the model gets half of what there is for training.
     selecting
         How C is searched for, where it is.
+    resources
+        What may be used of the machine for it.
     """
 
     loss: str | Loss = "logistic"
@@ -74,6 +77,7 @@ class Settings:
     time_limit: float | None = None
     seed: int = 0
     selecting: Selecting = Selecting()  # noqa: RUF009 — it is frozen
+    resources: Resources = Resources()  # noqa: RUF009 — it is frozen
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():

@@ -36,6 +36,7 @@ def make_task(
     y, sample_weight, groups
         A label, a weight and a group a row; None: those of the data.
     """
+    data = settings.resources.holding(data)
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
     labels = _labels(data, settings.the_loss) if y is None else y
     refuse_large_values(data)
@@ -77,6 +78,7 @@ def _task(
     common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
     if loss.scope == "group":
         common["groups"] = targets.starts
+    common["engine"] = settings.resources.opener()
     if not loss.classifies:
         _refuse_without_classes(settings, loss)
         if loss.labels == "sets":

@@ -190,7 +190,8 @@ class Model:
         if isinstance(rows, Block):
             yield rows, self.scores(rows)
             return
-        for block in self.dataset(rows).blocks(memory):
+        data = self.dataset(rows)
+        for block in data.blocks(min(memory, data.memory or memory)):
             yield block, self.scores(block)
 
     def dataset(self, rows: Rows) -> Dataset:

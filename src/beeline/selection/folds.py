@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from beeline._lazy import cached_property
 from beeline._sentences import Argument
-from beeline._types import AnyArray, Floats, Ints
+from beeline._types import AnyArray, Ints
 from beeline.exceptions import ParameterError
 
 __all__ = ["Fold", "Splitting", "make_folds", "spread_evenly"]
+
+_FEW_CLASSES = 100
 
 Splitting: TypeAlias = int | float | Iterable[Any] | Any
 """K folds; a part of the rows to hold out once; a splitter of scikit-learn's kind; or pairs of train and test rows."""
@@ -33,14 +34,9 @@ class Fold:
     train: AnyArray
     test: AnyArray
 
-    @cached_property
-    def test_rows(self) -> Ints:
-        """The numbers of the rows held out."""
-        return np.flatnonzero(self.test)
-
 
 def make_folds(
-    how: Splitting, numbers: Floats, *, classes: bool, groups: AnyArray | None = None, seed: int = 0
+    how: Splitting, numbers: AnyArray, *, classes: bool, groups: AnyArray | None = None, seed: int = 0
 ) -> list[Fold]:
     """The folds.
 
@@ -73,22 +69,39 @@ def make_folds(
     return _own_folds(how, numbers, groups)
 
 
-def spread_evenly(numbers: Floats, n_folds: int, seed: int) -> Ints:
+def spread_evenly(numbers: AnyArray, n_folds: int, seed: int) -> AnyArray:
     """A fold number a row: random, with each class spread evenly over the folds.
 
     The only row of a class belongs to no fold, −1: no model would know the class without it.
     """
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(len(numbers))
-    by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
-    folds = np.empty(len(numbers), np.int64)
-    folds[by_class] = np.arange(len(numbers)) % n_folds
-    _, place, counts = np.unique(numbers, return_index=True, return_counts=True)
-    folds[place[counts == 1]] = -1
+    # Class after class, and in few bytes a row: all that searches do else with rows on disk takes no more.
+    shuffled, kind = _shuffled(len(numbers), seed), _fold_type(n_folds)
+    names, counts = np.unique(numbers, return_counts=True)
+    folds: AnyArray = np.empty(len(numbers), kind)
+    first = 0
+    if len(names) > _FEW_CLASSES:
+        folds[shuffled[np.argsort(numbers[shuffled], kind="stable")]] = np.arange(len(numbers)) % n_folds
+    else:
+        of_shuffled = numbers[shuffled]
+        for name, count in zip(names, counts, strict=True):
+            folds[shuffled[of_shuffled == name]] = (np.arange(first, first + count) % n_folds).astype(kind)
+            first += int(count)
+    if (counts == 1).any():
+        folds[np.isin(numbers, names[counts == 1])] = -1
     return folds
 
 
-def _fold_numbers(numbers: Floats, n_folds: int, *, classes: bool, groups: AnyArray | None, seed: int) -> Ints:
+def _shuffled(n: int, seed: int) -> AnyArray:
+    """The numbers of n rows in random order."""
+    shuffled = np.random.default_rng(seed).permutation(n)
+    return shuffled.astype(np.int32) if n < 2**31 else shuffled
+
+
+def _fold_type(n_folds: int) -> type:
+    return np.int8 if n_folds < 2**7 else np.int64
+
+
+def _fold_numbers(numbers: AnyArray, n_folds: int, *, classes: bool, groups: AnyArray | None, seed: int) -> AnyArray:
     if groups is None:
         return spread_evenly(numbers, n_folds, seed) if classes else _spread_blindly(len(numbers), n_folds, seed)
     names, sizes, of_row, order = _shuffled_groups(groups, seed)
@@ -102,9 +115,10 @@ def _fold_numbers(numbers: Floats, n_folds: int, *, classes: bool, groups: AnyAr
     return folds
 
 
-def _spread_blindly(n: int, n_folds: int, seed: int) -> Ints:
-    folds = np.empty(n, np.int64)
-    folds[np.random.default_rng(seed).permutation(n)] = np.arange(n) % n_folds
+def _spread_blindly(n: int, n_folds: int, seed: int) -> AnyArray:
+    kind = _fold_type(n_folds)
+    folds: AnyArray = np.empty(n, kind)
+    folds[_shuffled(n, seed)] = (np.arange(n) % n_folds).astype(kind)
     return folds
 
 
@@ -120,7 +134,7 @@ def _shuffled_groups(groups: AnyArray, seed: int) -> tuple[AnyArray, Ints, Ints,
     return names, sizes, of_row.reshape(-1), shuffled[np.argsort(-sizes[shuffled], kind="stable")]
 
 
-def _held_out(part: float, numbers: Floats, classes: bool, groups: AnyArray | None, seed: int) -> AnyArray:
+def _held_out(part: float, numbers: AnyArray, classes: bool, groups: AnyArray | None, seed: int) -> AnyArray:
     """A mask of about that part of the rows, of each class the same part."""
     if groups is None:
         shuffled = np.random.default_rng(seed).permutation(len(numbers))
@@ -140,8 +154,8 @@ def _held_out(part: float, numbers: Floats, classes: bool, groups: AnyArray | No
     return mask
 
 
-def _own_folds(how: Any, numbers: Floats, groups: AnyArray | None) -> list[Fold]:  # noqa: ANN401
-    n = len(numbers)
+def _own_folds(how: Any, numbers: AnyArray, groups: AnyArray | None) -> list[Fold]:  # noqa: ANN401
+    n, numbers = len(numbers), np.asarray(numbers, np.float64)
     if hasattr(how, "split") and not isinstance(how, str):
         try:
             pairs = how.split(np.zeros((n, 1)), numbers, groups)
@@ -189,7 +203,7 @@ def _mask(rows: AnyArray, n: int) -> AnyArray:
     return mask
 
 
-def _fold(test: AnyArray, numbers: Floats, classes: bool) -> Fold:
+def _fold(test: AnyArray, numbers: AnyArray, classes: bool) -> Fold:
     takes_part = numbers >= 0 if classes else np.ones(len(numbers), bool)
     test = test & takes_part
     return Fold(~test & takes_part, test)

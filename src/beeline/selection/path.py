@@ -115,7 +115,7 @@ class _Search:
         column = task.sample_weight
         tied = _groups_of(task) if task.groups is not None else None
         self.held_out = [
-            (task.labels[f.test_rows], _picked(column, f.test_rows), _picked(tied, f.test_rows)) for f in self.folds
+            (task.labels[fold.test], _picked(column, fold.test), _picked(tied, fold.test)) for fold in self.folds
         ]
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
@@ -314,10 +314,11 @@ def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:
 
 def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> list[Fold]:
     """The folds; rows of weight zero take no part in them, whoever made them."""
-    classes, labels = task.n_classes is not None, np.asarray(task.labels, np.float64)
+    classes, labels = task.n_classes is not None, np.asarray(task.labels)
     present = np.ones(len(labels), bool) if task.sample_weight is None else task.sample_weight > 0
     if classes:
-        labels = np.where(present, labels, -1.0)
+        labels = labels.astype(np.int32)
+        labels[~present] = -1
     folds = make_folds(how, labels, classes=classes, groups=groups, seed=seed)
     folds = [Fold(fold.train & present, fold.test & present) for fold in folds]
     for k, fold in enumerate(folds):
@@ -329,7 +330,7 @@ def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> li
             raise ParameterError(
                 f"fold {k} has no rows to train on that have a weight; take other folds", parameter="folds"
             )
-        if classes and len(np.unique(labels[fold.train])) < 2:
+        if classes and not np.ptp(labels[fold.train]):
             raise LabelError(f"the rows that fold {k} trains on have only one class; take other folds")
     return folds
 

@@ -39,7 +39,7 @@ class Rescaling:
     def learned(self, train: AnyArray) -> Scaling:
         """The scaling that the training rows of a fold ask for; one pass."""
         statistics, start = FeatureStatistics(), 0
-        for block in self.data.blocks(_MEMORY):
+        for block in self.data.blocks(min(_MEMORY, self.data.memory or _MEMORY)):
             picked = np.flatnonzero(train[start : start + block.n_rows])
             statistics.add(block.gather(picked))
             start += block.n_rows

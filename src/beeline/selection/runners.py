@@ -326,8 +326,9 @@ class _SideBySide(Runner):
 
 def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None) -> Runner:
     """The runner for a task whose C is 1."""
-    needed = _BYTES_PER_SCORE * task.data.n_rows * len(folds) * _n_outputs(task)
-    if needed > (free := available_memory()):
+    needed, memory = _BYTES_PER_SCORE * task.data.n_rows * len(folds) * _n_outputs(task), task.rows.memory
+    on_disk = memory is not None and not task.rows.in_memory
+    if not on_disk and needed > (free := available_memory() if memory is None else memory):
         raise ParameterError(
             f"{len(folds)} folds of {task.data.n_rows:,} rows need {needed / 1e9:.1f} GB for their scores and "
             f"{free / 1e9:.1f} GB are free; hold a part of the rows out once instead, as ",

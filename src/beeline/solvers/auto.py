@@ -1,8 +1,8 @@
 """Which solver to take.
 
 `choose_solver` goes by the loss, the regularizer, the shape of the data and how hard the rows pull at the weights, and
-for a store by the free memory. It knows neither the clock nor the number of threads, so that the same problem in memory
-always goes the same way. docs/solvers.md says the same for users.
+for a store by the memory that is free, or that was said. It knows neither the clock nor the number of threads, so that
+the same problem in memory always goes the same way. docs/solvers.md says the same for users.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from beeline.data.core.memory import available_memory
-from beeline.engines import Rows
+from beeline.data.options import size_in_words
 from beeline.losses import Loss, ScalarLoss
 from beeline.objective import Intercept, Objective
+from beeline.solvers.budget import held_bytes
 from beeline.solvers.bundle.planes import balances
 
 __all__ = ["FEWER_THAN_2_32", "LossNeed", "Needs", "OmegaNeed", "OwnOmega", "RowsNeed", "in_words", "refusal", "unmet"]
@@ -96,6 +97,8 @@ def unmet(needs: Needs, objective: Objective) -> Unmet | None:
     """What keeps a solver with these needs from taking the objective; None where nothing does."""
     counts_rows = needs.most_rows is not None or needs.most_features is not None or needs.rows == "memory"
     found = _of_loss(needs, objective) or _of_omega(needs, objective)
+    if found is None and objective.rows.memory is not None:
+        found = _of_memory(needs, objective, objective.rows.memory)
     return _of_rows(needs, objective) if found is None and counts_rows else found
 
 
@@ -182,10 +185,21 @@ _OMEGA_SENTENCES: dict[OmegaNeed, str] = {
 }
 
 
+def _of_memory(needs: Needs, o: Objective, memory: int) -> Unmet | None:
+    """By how much a solver would hold more than was said that may be held."""
+    if (held := held_bytes(o, needs.rows)) <= memory:
+        return None
+    what = "all rows" if needs.rows in ("memory", "working_set") else "what belongs to all rows"
+    return (
+        "memory",
+        f"needs about {size_in_words(held)} to hold {what}, more than the memory of {size_in_words(memory)}",
+    )
+
+
 def _of_rows(needs: Needs, o: Objective) -> Unmet | None:
     """What there is too much of."""
     rows = o.rows
-    if needs.rows == "memory" and not _fits_memory(rows):
+    if needs.rows == "memory" and not _fits_memory(o):
         return "rows", "needs the rows in memory, and {rows!r} is too large"
     if needs.most_rows is not None and rows.n_rows > needs.most_rows:
         return "most_rows", f"can take {needs.most_rows:,} rows, not {{rows.n_rows:,}}"
@@ -195,9 +209,10 @@ def _of_rows(needs: Needs, o: Objective) -> Unmet | None:
     return None
 
 
-def _fits_memory(rows: Rows) -> bool:
+def _fits_memory(o: Objective) -> bool:
     """Whether all rows are in memory, or could be, with what is kept of each."""
-    return rows.in_memory or 12 * rows.nnz + 64 * rows.n_rows <= available_memory()
+    rows = o.rows
+    return rows.in_memory or rows.memory is not None or held_bytes(o, "memory") <= available_memory()
 
 
 def in_words(needs: Needs) -> Iterator[tuple[str, str]]:

@@ -141,17 +141,17 @@ def batched_hessian_products(shard: Shard, *h: Floats, w: Floats, b: Floats, los
     return (shard.transposed(np.hstack(parts)),)
 
 
-def curved_rows(shard: Shard, *h: Floats) -> tuple[Shard, list[Floats]]:
-    """The rows that have a curvature in any problem, with their curvatures: for many products."""
+def curved_rows(shard: Shard, *h: Floats) -> tuple[Shard | None, list[Floats]]:
+    """The rows that have a curvature in any problem (None: all), with their curvatures: for many products."""
     return shard.curved_rows(list(h))
 
 
 def curved_rows_products(
-    shard: Shard, rows: tuple[Shard, list[Floats]], *, w: Floats, b: Floats, loss: RowLoss
+    shard: Shard, rows: tuple[Shard | None, list[Floats]], *, w: Floats, b: Floats, loss: RowLoss
 ) -> tuple[Floats]:
     """As `batched_hessian_products`, over the rows that were picked by `curved_rows`."""
     some, h = rows
-    return batched_hessian_products(some, *h, w=w, b=b, loss=loss)
+    return batched_hessian_products(some or shard, *h, w=w, b=b, loss=loss)
 
 
 def _split(z: Floats, outputs: int) -> list[Floats]:

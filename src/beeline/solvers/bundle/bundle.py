@@ -69,7 +69,10 @@ class BundleOptions(SolverOptions):
         None, "(lower, upper) bounds of the weights, a number for all or one for each; zero must lie within."
     )
     max_planes: int | None = option(
-        None, "How many planes are kept at most; None: as many as fit 512 MB, between 20 and 500.", least=4
+        None,
+        "How many planes are kept at most; None: as many as fit 512 MB, or a quarter of the memory that was said, "
+        "between 20 and 500.",
+        least=4,
     )
     idle: int = option(20, "After so many steps without a part in the model's solution a plane is dropped.", least=1)
 
@@ -198,7 +201,9 @@ class Bundle(Solver):
         n, options = objective.n_regularized, self.options
         if options.variant == "line":
             return SinglePlane(penalty, n)
-        limit = options.max_planes or min(_MOST_PLANES, max(_FEWEST_PLANES, _PLANES_BYTES // (8 * max(1, n))))
+        memory = objective.rows.memory
+        room = _PLANES_BYTES if memory is None else min(_PLANES_BYTES, memory // 4)
+        limit = options.max_planes or min(_MOST_PLANES, max(_FEWEST_PLANES, room // (8 * max(1, n))))
         planes = Planes(n, 0 if balances(objective) else objective.size - n, limit, options.idle)
         if penalty.l2:
             return QuadraticModel(penalty, planes)

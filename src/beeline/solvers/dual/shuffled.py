@@ -77,11 +77,12 @@ class ShuffledRows:
     def of(cls, rows: Rows, seed: int, *, rough: bool = False) -> ShuffledRows:
         """The rows, brought here and shuffled by the seed."""
         order = _order(rows.n_rows, seed) if rows.n_rows <= _FEW_ROWS else _order.__wrapped__(rows.n_rows, seed)
-        block = rows.local()
+        block, memory = rows.local(), rows.memory
         if not (rows.in_memory and rows.n_shards == 1):
             rows = Threads().open(ArrayDataset(block))
         arrays = block.arrays
-        if not _CACHED_BYTES < block.nbytes <= available_memory() / 2 or block.n_features > _MOST_FEATURES:
+        room = (available_memory() if memory is None else memory) / 2
+        if not _CACHED_BYTES < block.nbytes <= room or block.n_features > _MOST_FEATURES:
             return cls(rows, block, order, arrays, copied=False, exact=True)
         exact = precise = False
         if rough or _survives(block.values):  # a copy that is of no use would cost as much as a sweep

@@ -13,6 +13,7 @@ from beeline._types import Floats
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Line, Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.budget import matrix_fits
 from beeline.solvers.needs import Needs
 from beeline.solvers.newton.preconditioning import Preconditioner, Preconditioners
 from beeline.solvers.newton.small import is_small, small_newton_steps
@@ -140,7 +141,7 @@ class Newton(Solver):
             return False
         d, rows = objective.size, objective.rows
         outer = rows.nnz * (rows.nnz / max(1, rows.n_rows)) / 2
-        return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * rows.nnz
+        return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * rows.nnz and matrix_fits(objective)
 
 
 class RoundedNewton(Newton):
@@ -172,8 +173,9 @@ class RoundedNewton(Newton):
         # Curvature in few rows, and far more of it in some than in others, is hard for conjugate gradients.
         if objective.n_outputs > 1:
             return False
-        how = self.options.linear_solver
-        return how == "cholesky" or (how == "auto" and objective.size <= MOST_FEATURES)
+        if (how := self.options.linear_solver) != "auto":
+            return how == "cholesky"
+        return objective.size <= MOST_FEATURES and matrix_fits(objective)
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One Newton step at a time."""
