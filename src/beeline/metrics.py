@@ -16,9 +16,10 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import DataError
 from beeline.kernels import dot
 
-__all__ = ["accuracy", "auc", "confusion", "f1", "log_loss", "mae", "r2", "rmse"]
+__all__ = ["accuracy", "auc", "auc_of_scores", "confusion", "f1", "log_loss", "mae", "r2", "rmse"]
 
 Average = Literal["binary", "macro", "micro"]
+_PIECE = 1 << 16  # scores that are ranked together
 
 
 def accuracy(y: AnyArray, predicted: AnyArray, weights: Floats | None = None) -> float:
@@ -58,8 +59,10 @@ def auc(positive: AnyArray, z: Floats, weights: Floats | None = None) -> float:
     Cost: one sort of the scores.
     """
     _check(positive, z, weights)
+    if weights is None:
+        return auc_of_scores(z[positive], z[~positive])
     order = np.argsort(z, kind="stable")
-    sorted_z, c = z[order], np.ones(len(z)) if weights is None else weights[order]
+    sorted_z, c = z[order], weights[order]
     above = np.where(positive[order], c, 0.0)
     starts = np.flatnonzero(np.append(True, sorted_z[1:] != sorted_z[:-1])) if len(z) else np.zeros(0, np.int64)
     ups = np.add.reduceat(above, starts) if len(z) else above
@@ -67,6 +70,23 @@ def auc(positive: AnyArray, z: Floats, weights: Floats | None = None) -> float:
     total = float(ups.sum() * downs.sum())
     below = np.cumsum(downs) - downs / 2
     return dot(ups, below) / total if total else float("nan")
+
+
+def auc_of_scores(positive: Floats, negative: Floats) -> float:
+    """The same area, from the scores of positive and of negative rows; both are sorted in place.
+
+    For each positive row, the negative ones below it are counted, and half of those beside it; no memory but theirs.
+    """
+    if not (len(positive) and len(negative)):
+        return float("nan")
+    positive.sort()
+    negative.sort()
+    total = 0.0
+    for start in range(0, len(positive), _PIECE):
+        some = positive[start : start + _PIECE]
+        below = int(np.searchsorted(negative, some, side="left").sum())
+        total += 0.5 * (below + int(np.searchsorted(negative, some, side="right").sum()))
+    return total / (float(len(positive)) * float(len(negative)))
 
 
 def log_loss(y: Ints, probabilities: Floats, weights: Floats | None = None) -> float:

@@ -38,14 +38,27 @@ Source = Any
 """A path, a URI, several of them, a folder, or an object in memory: arrays, SciPy matrices, frames, Arrow tables."""
 
 
-def read(source: Source, *, progress: Progress | None = None, **options: Any) -> Dataset:  # noqa: ANN401
-    """Read a source into memory.
+def read(
+    source: Source,
+    *,
+    memory: str | int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Dataset:
+    """Read a source into memory, or as much of it as there is memory for.
 
     Parameters
     ----------
     source
         A file, several files, a folder or a URI that pyarrow knows (s3, gs, hdfs), holding LIBSVM text, CSV,
         Parquet, Arrow or npz, plain or compressed; a store; or arrays, SciPy matrices, data frames and Arrow tables.
+    memory
+        How much memory data may take, as bytes or a text such as `400M`. Rows of files that would take more than half
+        of it stay on disk, in a store that is there for as long as the data set. None: all rows are held in memory.
+    cache
+        A folder that keeps the rows of files as a store. It is read instead of them as long as they, and the options to
+        read them, are the same.
     progress
         Is told how far the reading is.
     **options
@@ -54,8 +67,12 @@ def read(source: Source, *, progress: Progress | None = None, **options: Any) ->
     Returns
     -------
     Dataset
-        The rows in memory. Arrays are not copied when their layout already fits.
+        The rows in memory; a `Store` where they do not fit. Arrays are not copied when their layout already fits.
     """
+    if memory is not None or cache is not None:
+        from beeline.data.bounded import read_bounded
+
+        return read_bounded(source, memory, cache, progress, options)
     if isinstance(source, ArrayDataset) and not options:
         return source
     chosen = ReadOptions(**options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.common import Debug, Json, Memory, Threads, memory_or, print_json, use_threads
 from beeline.cli.options.declaring import Positional
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
@@ -24,6 +24,7 @@ def evaluate(
     model: Annotated[str, Positional("MODEL")],
     sources: Annotated[list[str], Positional("DATA")],
     *,
+    memory: Memory = None,
     threads: Threads = None,
     json: Json = False,
     debug: Debug = False,
@@ -47,7 +48,7 @@ def evaluate(
         trained = load_model(model)
         with progress_bar() as progress:
             walk = Walk(trained, sources, reading, progress)
-            facts = {"model": model} | _facts(trained, walk)
+            facts = {"model": model} | _facts(trained, walk, memory_or(_MEMORY, memory))
         show_passed_over(walk)
         if json:
             print_json(facts)
@@ -55,10 +56,10 @@ def evaluate(
             show_evaluation(facts)
 
 
-def _facts(model: Model, walk: Walk) -> dict[str, Any]:
+def _facts(model: Model, walk: Walk, memory: int) -> dict[str, Any]:
     from beeline.cli.input.evaluating import Answers
 
     answers = Answers(model)
-    for block in walk.blocks(_MEMORY):
+    for block in walk.blocks(memory):
         answers.add(block, walk.recipe)
     return answers.facts()

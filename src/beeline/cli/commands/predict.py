@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-from beeline.cli.options.common import Debug, Threads, refuse_same_file, use_threads
+from beeline.cli.options.common import Debug, Memory, Threads, memory_or, refuse_same_file, use_threads
 from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.reading import with_read_options
 from beeline.cli.output.errors import one_line_errors
@@ -44,6 +44,7 @@ def predict(
         bool, Option("Write CSV with the class and the probability of every class.", ("--probabilities",))
     ] = False,
     scores: Annotated[bool, Option("Write CSV with the class and the scores it is decided by.", ("--scores",))] = False,
+    memory: Memory = None,
     threads: Threads = None,
     debug: Debug = False,
     reading: dict[str, Any],
@@ -68,7 +69,7 @@ def predict(
         with progress_bar() as progress, _target(output) as file:
             walk = Walk(trained, sources, reading, progress)
             file.write(header)
-            for block in walk.blocks(_MEMORY):
+            for block in walk.blocks(memory_or(_MEMORY, memory)):
                 file.write(form(trained.scores(block)))
         show_passed_over(walk)
 

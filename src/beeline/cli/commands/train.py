@@ -59,8 +59,9 @@ def train(
     """Train a model on data of any size.
 
     DATA is a store, or whatever can be converted to one. Rows that do not fit in memory are kept in a store beside
-    MODEL until the end. Ctrl-C ends the training and saves the best model so far, with exit code 130. Where there is
-    reason to doubt a model, it is saved too; a warning says why and what to do, and the exit code is 3.
+    MODEL until the end, or for longer in the folder that --cache names. Ctrl-C ends the training and saves the best
+    model so far, with exit code 130. Where there is reason to doubt a model, it is saved too; a warning says why and
+    what to do, and the exit code is 3.
 
     Example: beeline train train.csv.gz -o income.model --label income --scale standard
     """
@@ -73,7 +74,8 @@ def train(
         from beeline.cli.output.pages import write_result_page
         from beeline.cli.output.show_model import show_trained
 
-        settings = _settings(C, training, searching, {"tol": tol, "probability": probability})
+        more = {"tol": tol, "probability": probability, **training.to_settings(threads)}
+        settings = _settings(C, training, searching, more)
         target = checked_model(output)
         page = searching.checked_files(sources, output)
         with prepare(sources, reading, training, settings, target) as prepared:
@@ -103,7 +105,7 @@ def _settings(C: str, training: TrainingOptions, searching: SearchOptions, more:
     from beeline.fitting import Settings
 
     strength = number_or_auto("C", C)
-    settings = Settings(C=strength, **training.to_settings(), **more)
+    settings = Settings(C=strength, **more)
     if strength == "auto":
         selecting = searching.selecting(max_passes=training.max_passes, search_epsilon=training.searches_epsilon)
         return replace(settings, selecting=selecting)

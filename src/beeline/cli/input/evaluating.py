@@ -12,6 +12,7 @@ from beeline._types import Floats, Ints
 from beeline.cli.output.model_facts import class_names
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, LabelError
+from beeline.kernels import dot
 
 if TYPE_CHECKING:
     from beeline.data.core.block import Block
@@ -55,22 +56,76 @@ class Sets:
         return {"exact_sets": whole, "f1_micro": float(micro), "f1_macro": float(each.mean())}
 
 
+class Ranks:
+    """Scores of two classes, for the area under the ROC curve: 8 bytes a row, and 16 more where rows have weights."""
+
+    def __init__(self) -> None:
+        self._scores: tuple[list[Floats], list[Floats]] = ([], [])  # of negative and positive rows
+        self._weights: tuple[list[Floats], list[Floats]] = ([], [])
+
+    def add(self, labels: Ints, z: Floats, weights: Floats | None) -> None:
+        """Take rows into account."""
+        for k in (0, 1):
+            of_class = labels == k
+            self._scores[k].append(z[of_class])
+            if weights is not None:
+                self._weights[k].append(weights[of_class])
+
+    def area(self) -> float:
+        """The area; nothing is left afterwards."""
+        weights = [np.concatenate(some) if some else None for some in self._weights]
+        scores = []
+        for some in self._scores:
+            scores.append(np.concatenate(some))
+            some.clear()
+        if weights[0] is None or weights[1] is None:
+            return metrics.auc_of_scores(scores[1], scores[0])
+        positive = np.repeat([False, True], [len(scores[0]), len(scores[1])])
+        return metrics.auc(positive, np.concatenate(scores), np.concatenate(weights))  # type: ignore[arg-type]
+
+
+class Errors:
+    """Sums over the rows of a regression; of the labels the mean and the squares about it, merged block by block."""
+
+    def __init__(self) -> None:
+        self.total = self.squares = self.sizes = self.mean = self.spread = 0.0
+
+    def add(self, y: Floats, predicted: Floats, weights: Floats | None) -> None:
+        """Take rows into account."""
+        c = np.ones(len(y)) if weights is None else weights
+        if not (total := float(c.sum())):
+            return
+        self.squares += dot((y - predicted) ** 2, c)
+        self.sizes += dot(np.abs(y - predicted), c)
+        mean = dot(y, c) / total
+        spread, apart, both = dot((y - mean) ** 2, c), mean - self.mean, self.total + total
+        self.spread += spread + apart**2 * (self.total * total / both)
+        self.mean += apart * (total / both)
+        self.total = both
+
+    def measures(self) -> dict[str, float]:
+        """RMSE, MAE and R²."""
+        if not self.total:
+            return dict.fromkeys(("rmse", "mae", "r2"), math.nan)
+        mse, spread = self.squares / self.total, self.spread / self.total
+        r2 = 1 - mse / spread if spread else math.nan
+        return {"rmse": math.sqrt(mse), "mae": self.sizes / self.total, "r2": r2}
+
+
 class Answers:
     """Gathers what measures need, block by block.
 
-    Two classes and a regression keep a score and a label a row; more classes keep only their confusion table and the
-    sum of the log losses, sets of labels a table for each label, so that neither rows nor classes cost memory.
+    Two classes keep a score a row, for the order of all scores; more classes keep only their confusion table and the
+    sum of the log losses, sets of labels a table for each label, regressions sums, so that rows cost no memory.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.n_rows = 0
-        self._labels: list[Any] = []
-        self._scores: list[Floats] = []
-        self._weights: list[Floats] = []
         n = 0 if model.classes is None or model.multilabel else len(model.classes)
         self._table = np.zeros((n, n))
         self._sets = Sets(model) if model.multilabel else None
+        self._ranks, self._errors = Ranks(), Errors()
         self._log_loss = self._total = 0.0
 
     def add(self, block: Block, recipe: Recipe | None) -> None:
@@ -82,12 +137,12 @@ class Answers:
             self.n_rows += block.n_rows
             return
         labels = self._numbers(block, recipe)
-        if self.model.n_outputs == 1:
-            self._labels.append(labels)
-            self._scores.append(z[:, 0] if self.model.classes is not None else self.model.answers(z))
-            self._weights.append(weights)
-        if self.model.classes is not None:
+        if self.model.classes is None:
+            self._errors.add(labels, self.model.answers(z), block.weights)
+        else:
             self._count(labels, z, weights)
+            if self.model.n_outputs == 1:
+                self._ranks.add(labels, z[:, 0], block.weights)
         self.n_rows += block.n_rows
 
     def facts(self) -> dict[str, Any]:
@@ -97,7 +152,7 @@ class Answers:
         if self._sets is not None:
             measures = self._sets.measures()
         else:
-            measures = self._of_regression() if self.model.classes is None else self._of_classes()
+            measures = self._errors.measures() if self.model.classes is None else self._of_classes()
         table = self._table.tolist() if self._table.size else None
         return {
             "kind": self.model.kind,
@@ -136,18 +191,9 @@ class Answers:
         total = self._table.sum()
         measures = {"accuracy": float(np.trace(self._table) / total) if total else math.nan}
         if self.model.n_outputs == 1:
-            labels, z, weights = map(np.concatenate, (self._labels, self._scores, self._weights))
-            measures |= {"f1": metrics.f1(self._table, "binary"), "auc": metrics.auc(labels == 1, z, weights)}
+            measures |= {"f1": metrics.f1(self._table, "binary"), "auc": self._ranks.area()}
         else:
             measures["f1_macro"] = metrics.f1(self._table, "macro")
         if self.model.has_probabilities:
             measures["log_loss"] = self._log_loss / self._total if self._total else math.nan
         return measures
-
-    def _of_regression(self) -> dict[str, float]:
-        y, z, weights = map(np.concatenate, (self._labels, self._scores, self._weights))
-        return {
-            "rmse": metrics.rmse(y, z, weights),
-            "mae": metrics.mae(y, z, weights),
-            "r2": metrics.r2(y, z, weights),
-        }

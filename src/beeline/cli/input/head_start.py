@@ -9,7 +9,7 @@ __all__ = ["begin_reading"]
 
 _COMMANDS = ("train", "select")
 _NOT_DATA = ("-o", "--output", "--resume", "--report")
-_WAITS = ("-h", "--help", "--memory")
+_WAITS = ("-h", "--help", "--memory", "--cache")
 
 
 def begin_reading(arguments: list[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from beeline.cli.output.concerns import Concerns
+from beeline.cli.output.errors import print_line
 from beeline.cli.output.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -59,18 +60,24 @@ def prepare(
         Rows that do not fit in memory are kept beside this file until the end.
     """
     from beeline.cli.input.choosing import choose_loss, parse_class_weights
-    from beeline.cli.input.rows import rows_to_learn
+    from beeline.data.bounded import Room, bounded_rows
 
-    narrow, why = settings.tol >= _ROUGH, None
+    narrow, why, resources = settings.tol >= _ROUGH, None, settings.resources
+    cache = None if options.cache is None else Path(options.cache)
+    room = Room(resources.rows_in_memory, resources.budget, beside, cache, tell=_note)
     with ExitStack() as stack:
         with progress_bar() as progress:
-            rows = rows_to_learn(sources, reading, options.budget, beside, progress, narrow=narrow)
+            rows = bounded_rows(sources, reading, room, progress, narrow=narrow)
             data = stack.enter_context(rows)
         if options.named_loss is None:
             name, why = choose_loss(data)
             settings = replace(settings, loss=name)
         settings = replace(settings, class_weight=parse_class_weights(options.class_weight or [], data))
         yield Prepared(data, settings, why)
+
+
+def _note(sentence: str) -> None:
+    print_line("note", sentence, color="36")
 
 
 def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:

@@ -1,25 +1,19 @@
-"""Rows for the commands that train and use models: from any source or store, by a model's recipe where there is one."""
+"""Rows for the commands that use models: from any source or store, by the model's recipe where there is one."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from beeline._sentences import Argument
-from beeline.data.convert import convert, is_store, open_reader, open_store
-from beeline.data.core.block import Block, concatenate
-from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.convert import is_store, open_reader, open_store
+from beeline.data.core.block import Block
 from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
-from beeline.data.text.ahead import drop_ahead
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -27,72 +21,11 @@ if TYPE_CHECKING:
     from beeline.data.recipe.recipe import Recipe
     from beeline.model import Model
 
-__all__ = ["Walk", "rows_to_learn"]
-
-# How many bytes of rows a byte of a source becomes, at most: short tokens of text, and what compresses well.
-_PLAIN, _PACKED = 4, 16
-_PIECE = 64 << 20
-
-
-@contextmanager
-def rows_to_learn(
-    paths: list[str],
-    reading: dict[str, Any],
-    memory: int,
-    output: Path,
-    progress: Progress | None,
-    *,
-    narrow: bool = False,
-) -> Iterator[Dataset]:
-    """A data set with all rows: in memory if they fit, otherwise on disk in a store.
-
-    Parameters
-    ----------
-    paths, reading
-        A store, or a source and the options to read it by.
-    memory
-        Bytes that rows may take.
-    output
-        The file that is going to be written; where rows do not fit, they are kept beside it until the end.
-    narrow
-        Whether values may be float32 where that keeps every digit that is written.
-    """
-    if _one_store(paths):
-        ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
-        yield _loaded(open_store(paths[0]), memory)
-        return
-    options = ReadOptions(**reading)
-    if _expected_bytes(paths) <= memory:
-        data = open_reader(paths, options, progress).read(narrow=narrow)
-        drop_ahead()
-        yield data
-        return
-    drop_ahead()
-    scratch = output.parent / f".{output.name}.rows-{os.getpid()}"
-    try:
-        budget = min(memory, 512 << 20)
-        yield _loaded(convert(paths, scratch, memory=budget, progress=progress, **reading), memory)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _loaded(store: Any, memory: int) -> Dataset:  # noqa: ANN401
-    """The store's rows in memory where they fit: every pass over them is faster there."""
-    if store.nbytes > memory:
-        return store  # type: ignore[no-any-return]
-    return ArrayDataset(concatenate(list(store.blocks(_PIECE))), store.recipe)
+__all__ = ["Walk"]
 
 
 def _one_store(paths: list[str]) -> bool:
     return len(paths) == 1 and is_store(paths[0])
-
-
-def _expected_bytes(paths: list[str]) -> float:
-    total = 0.0
-    for file in find_files(paths):
-        packed = file.compression != "none" or file.name.endswith((".parquet", ".npz"))
-        total += float("inf") if file.size is None else file.size * (_PACKED if packed else _PLAIN)
-    return total
 
 
 class Walk:

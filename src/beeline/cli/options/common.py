@@ -9,11 +9,19 @@ from typing import Annotated, Any
 
 from beeline.cli.options.declaring import Option
 
-__all__ = ["Debug", "Json", "Threads", "print_json", "refuse_same_file", "use_threads"]
+__all__ = ["Debug", "Json", "Memory", "Threads", "memory_or", "print_json", "refuse_same_file", "use_threads"]
 
 Debug = Annotated[bool, Option("Show a traceback when something goes wrong.", ("--debug",))]
 Json = Annotated[bool, Option("Print one JSON object instead of text.", ("--json",))]
 Threads = Annotated[int | None, Option("Threads to use; BEELINE_NUM_THREADS or all cores when not given.", metavar="N")]
+Memory = Annotated[str | None, Option("Memory for data, such as 64M or 4G; little when not given.", metavar="SIZE")]
+
+
+def memory_or(usual: int, memory: str | None) -> int:
+    """Bytes of rows to read at a time: the usual, or half of what the user gave; a reader needs as much again."""
+    from beeline.data.options import parse_size
+
+    return usual if memory is None else max(1, parse_size(memory) // 2)
 
 
 def use_threads(n: int | None) -> None:

@@ -139,7 +139,19 @@ class TrainingOptions:
     seed: Annotated[int, panel_option("The same seed gives the same model, bit by bit.", "N")] = 0
     memory: Annotated[
         str | None,
-        Option("Memory for rows, such as 4G; half of what is free when not given.", metavar="SIZE"),
+        Option(
+            "Memory for data, such as 400M or 4G: what does not fit stays on disk, and solvers that would need more "
+            "are refused. When not given, rows may take half of what is free.",
+            metavar="SIZE",
+        ),
+    ] = None
+    cache: Annotated[
+        str | None,
+        Option(
+            "Keep the rows as a store in this folder, and read them from there as long as the source and the options "
+            "to read it are the same.",
+            metavar="FOLDER",
+        ),
     ] = None
 
     @property
@@ -152,17 +164,10 @@ class TrainingOptions:
         """Whether ε is to be searched for."""
         return self.epsilon == "auto"
 
-    @property
-    def budget(self) -> int:
-        """Bytes that rows may take."""
-        from beeline.data.core.memory import available_memory
-        from beeline.data.options import parse_size
-
-        return available_memory() // 2 if self.memory is None else parse_size(self.memory)
-
-    def to_settings(self) -> dict[str, Any]:
+    def to_settings(self, threads: int | None) -> dict[str, Any]:
         """The arguments of `Settings` that these options are; the loss with its own settings."""
         from beeline._sentences import Argument
+        from beeline.engines import Resources
         from beeline.exceptions import ParameterError
         from beeline.losses import get_loss
         from beeline.regularizers import get_regularizer
@@ -178,6 +183,7 @@ class TrainingOptions:
         same = ("nonnegative", "intercept", "multiclass", "max_passes", "time_limit", "seed")
         return {name: getattr(self, name) for name in same} | {
             "solver": self._solver(),
+            "resources": Resources(self.memory, threads),
             "loss": get_loss(loss, **self._loss_settings(loss)),
             "regularizer": get_regularizer(
                 self.regularizer, **({} if self.l1_ratio is None else {"l1_ratio": self.l1_ratio})
