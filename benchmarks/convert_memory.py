@@ -11,21 +11,16 @@ given back; what cannot is shown apart.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from support.watching import mb, parse_size, watch
 
 ALLOWANCE = 150 << 20
 TIMES = 10
-UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def libsvm_lines(rng: random.Random) -> list[str]:
@@ -60,93 +55,6 @@ def write_source(path: Path, size: int) -> None:
             file.write("".join(lines))
 
 
-class ControlGroup:
-    """A group of processes whose memory is limited, by either version of the kernel's control groups."""
-
-    def __init__(self, limit: int) -> None:
-        name = f"beeline-{os.getpid()}"
-        old = Path("/sys/fs/cgroup/memory")
-        self.old = old.is_dir()
-        self.folder = (old if self.old else Path("/sys/fs/cgroup")) / name
-        self.folder.mkdir()
-        try:
-            self._write("memory.limit_in_bytes" if self.old else "memory.max", limit)
-            if not self.old:
-                self._write("memory.swap.max", 0)
-        except OSError:
-            self.folder.rmdir()
-            raise
-
-    def _write(self, name: str, value: int) -> None:
-        (self.folder / name).write_text(str(value))
-
-    def held(self) -> int:
-        """Bytes that cannot be given back: not backed by a file."""
-        fields = dict(line.split() for line in (self.folder / "memory.stat").read_text().splitlines())
-        return int(fields["total_rss" if self.old else "anon"])
-
-    def peak(self) -> int | None:
-        """The most that was counted at any time, page cache included."""
-        file = self.folder / ("memory.max_usage_in_bytes" if self.old else "memory.peak")
-        return int(file.read_text()) if file.exists() else None
-
-    def remove(self) -> None:
-        """Remove the group once the kernel has noticed that it is empty."""
-        for _ in range(50):
-            try:
-                self.folder.rmdir()
-            except OSError:
-                time.sleep(0.1)
-            else:
-                return
-
-
-@contextmanager
-def control_group(limit: int) -> Iterator[ControlGroup | None]:
-    """A group with that limit, or None where none can be made."""
-    try:
-        group = ControlGroup(limit)
-    except OSError as error:
-        print(f"   no limit is set, since no control group can be made here ({error})")
-        yield None
-        return
-    try:
-        yield group
-    finally:
-        group.remove()
-
-
-@dataclass
-class Outcome:
-    """What was seen of a conversion."""
-
-    code: int
-    seconds: float
-    resident: int
-    held: int
-    counted: int | None
-
-
-def watch(command: list[str], limit: int) -> Outcome:
-    """Run a command under a memory limit and measure it from outside."""
-    with control_group(limit) as group:
-        if group is not None:
-            enter = 'echo $$ > "$0" && exec "$@"'
-            command = ["sh", "-c", enter, str(group.folder / "cgroup.procs"), *command]
-        start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        held = 0
-        while True:
-            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-            if pid:
-                break
-            held = max(held, group.held() if group is not None else 0)
-            time.sleep(0.01)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - start
-        return Outcome(child.returncode, seconds, usage.ru_maxrss << 10, held, group.peak() if group else None)
-
-
 def convert(source: Path, store: Path, budget: int, *extra: str) -> list[str]:
     command = [sys.executable, "-m", "beeline", "convert", str(source), str(store), "--memory", str(budget)]
     return [*command, *(["--label", "y"] if source.suffix == ".csv" else []), *extra]
@@ -178,10 +86,6 @@ def run(folder: Path, budget: int, formats: list[str]) -> bool:
     return holds
 
 
-def mb(size: float) -> str:
-    return f"{size / 2**20:,.0f} MB"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="exit with code 1 when the claim does not hold")
@@ -189,7 +93,7 @@ def main() -> int:
     parser.add_argument("--budget", default="64M")
     parser.add_argument("--folder", type=Path, default=None, help="where the files go; a temporary folder otherwise")
     arguments = parser.parse_args()
-    budget = int(arguments.budget.rstrip("KMG")) * UNITS.get(arguments.budget[-1], 1)
+    budget = parse_size(arguments.budget)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         budgets = [budget, 512 << 20] if arguments.full else [budget]
         holds = [run(Path(folder), each, ["svm", "csv"]) for each in budgets]
