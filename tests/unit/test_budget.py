@@ -28,7 +28,7 @@ from beeline.solvers.auto import SOLVERS, Relay, choose_solver
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(900, 12)) * (RNG.random((900, 12)) < 0.5)
 Y = np.where(X @ RNG.normal(size=12) + RNG.normal(size=900) > 0, 1.0, -1.0)
-CLASSES = RNG.integers(0, 3, 900)
+CLASSES = (X[:, :3] + RNG.normal(size=(900, 3))).argmax(axis=1)
 
 
 @pytest.fixture(scope="module")
@@ -218,6 +218,20 @@ class TestRefusals:
             for rows in (Threads(memory).open(store) for memory in (None, 10**6, 10**9))
         ]
         assert [newton._by_cholesky(o) for o in objectives] == [True, False, True]
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic"])
+def test_classes_side_by_side_give_the_same_bits_whatever_the_threads(store, loss):
+    """They take turns at the rows, and share the files that their vectors lie in."""
+    found = []
+    for threads in (1, 4):
+        with Resources(threads=threads).in_use():
+            model = LinearModel(loss=loss, multi_class="ovr", memory=20_000, tol=1e-3).fit(store, CLASSES)
+            found.append((model.coef_, model.intercept_))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
+    free = LinearModel(loss=loss, multi_class="ovr", tol=1e-3).fit(from_arrays(X), CLASSES)
+    assert model.report_.objective == pytest.approx(free.report_.objective, rel=2e-3)
 
 
 def test_a_search_within_a_budget_finds_the_same(store):
