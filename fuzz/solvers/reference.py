@@ -61,9 +61,9 @@ class Reference:
         loss = self.objective.loss
         if loss.smooth:
             return [loss]
-        if loss.has_rounded:
+        if loss.has_smoothed:
             width = loss.natural_width(float(np.std(self.labels)))
-            return [loss.rounded(part * width) for part in _WIDTHS]
+            return [loss.smoothed(part * width) for part in _WIDTHS]
         return [loss]
 
     def _descend(self, theta: np.ndarray, loss: RowLoss) -> np.ndarray:

@@ -260,15 +260,15 @@ def test_tweedie_lies_between_poisson_and_gamma():
         np.testing.assert_allclose(near[1], limit[1], atol=1e-5)
 
 
-@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.has_rounded], ids=repr)
+@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.has_smoothed], ids=repr)
 @pytest.mark.parametrize("width", [1.0, 1e-3])
-def test_rounded_form_is_near_and_dual_feasible(loss, width):
+def test_smoothed_form_is_near_and_dual_feasible(loss, width):
     z, y = 3 * np.random.default_rng(8).normal(size=2000), labels(loss, 2000)
-    rounded = loss.rounded(width)
-    assert rounded.has_curvature
-    apart = rounded.value_and_grad(z, y)[0] - loss.value_and_grad(z, y)[0]
+    smoothed = loss.smoothed(width)
+    assert smoothed.has_curvature
+    apart = smoothed.value_and_grad(z, y)[0] - loss.value_and_grad(z, y)[0]
     assert np.abs(apart).max() <= width / 2 + 1e-12
-    assert np.isfinite(loss.conjugate_sum(-rounded.slopes(z, y, np.ones(2000)), y, np.ones(2000)))
+    assert np.isfinite(loss.conjugate_sum(-smoothed.slopes(z, y, np.ones(2000)), y, np.ones(2000)))
 
 
 @pytest.mark.parametrize(

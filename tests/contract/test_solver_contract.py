@@ -27,7 +27,7 @@ from beeline.solvers.bundle.bundle import Bundle
 from beeline.solvers.dual import shuffled
 from beeline.solvers.dual.class_dual_cd import ClassDualCD
 from beeline.solvers.dual.dual_cd import DualCD
-from beeline.solvers.newton.newton import Newton, RoundedNewton
+from beeline.solvers.newton.newton import Newton, SmoothedNewton
 
 TOL = 1e-6
 CLASSES = 4
@@ -335,7 +335,7 @@ def test_degenerate_data(solver, loss, regularizer):
             o = problem(loss, regularizer, intercept=intercept)
             o = over(o, from_arrays(X), labels=y, costs=np.ones(4))
             # Four equal rows of several classes: directions by conjugate gradients go back and forth between them.
-            result = solve(solver, o, tol=1e-3 if solver is RoundedNewton and o.n_outputs > 1 else TOL)
+            result = solve(solver, o, tol=1e-3 if solver is SmoothedNewton and o.n_outputs > 1 else TOL)
             assert np.isfinite(result.theta).all()
             assert result.objective <= o.at().value + 1e-12
     o = problem(loss, regularizer, intercept="none")

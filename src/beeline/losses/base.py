@@ -212,17 +212,17 @@ class Loss(ABC):
         """Whether the loss gives its conjugate, as a certified duality gap needs."""
         return type(self).conjugate_sum is not Loss.conjugate_sum
 
-    def rounded(self, width: float) -> Loss:
+    def smoothed(self, width: float) -> Loss:
         """The loss with its kinks rounded off.
 
         It lies at most width/2 from the loss, and its slopes are feasible for the dual of the loss itself.
         """
-        raise AttributeError(f"{type(self).__name__} has no rounded form")
+        raise AttributeError(f"{type(self).__name__} has no smoothed form")
 
     @property
-    def has_rounded(self) -> bool:
-        """Whether the loss has a rounded form."""
-        return type(self).rounded is not Loss.rounded
+    def has_smoothed(self) -> bool:
+        """Whether the loss has a smoothed form."""
+        return type(self).smoothed is not Loss.smoothed
 
     @property
     def measured_by_labels(self) -> bool:

@@ -72,7 +72,7 @@ class MulticlassMargin(_Costs):
         beta = shares(a, y, c)
         return np.inf if beta is None else -float(np.sum(beta * self._rows(a, y)))
 
-    def rounded(self, width: float) -> VectorLoss:
+    def smoothed(self, width: float) -> VectorLoss:
         """Rounded by entropy: a softmax with margins."""
         return SoftMargin(self._rows, width)
 
@@ -108,7 +108,7 @@ class ScaledMulticlassMargin(_Costs):
             return np.inf
         return -float(a[rows, right].sum())
 
-    def rounded(self, width: float) -> VectorLoss:
+    def smoothed(self, width: float) -> VectorLoss:
         """Rounded by entropy."""
         return SoftScaledMargin(self._rows, width)
 

@@ -96,7 +96,7 @@ class Hinge(ScalarLoss):
         up, down = _sides(y, c)
         return float(up > down) - float(up < down)
 
-    def rounded(self, width: float) -> SoftHinge:
+    def smoothed(self, width: float) -> SoftHinge:
         """Rounded by entropy: curved everywhere, which Newton's method likes better than a parabola at the kink."""
         return SoftHinge(width)
 

@@ -101,7 +101,7 @@ class CrammerSinger(ClassLoss):
             return np.inf
         return -float(a[np.arange(len(a)), class_numbers(y)].sum())
 
-    def rounded(self, width: float) -> VectorLoss:
+    def smoothed(self, width: float) -> VectorLoss:
         """Rounded by entropy: a softmax with a margin."""
         from beeline.losses.soft_margins import SoftMargin
 
@@ -140,7 +140,7 @@ class MulticlassPerceptron(ClassLoss):
         """0, where c·e_y − a must be c times a point of the simplex."""
         return np.inf if shares(a, y, c) is None else 0.0
 
-    def rounded(self, width: float) -> VectorLoss:
+    def smoothed(self, width: float) -> VectorLoss:
         """Rounded by entropy: a softmax."""
         from beeline.losses.soft_margins import SoftMargin
 
@@ -177,7 +177,7 @@ class WestonWatkins(ClassLoss):
             return np.inf
         return -float(a[rows, right].sum())
 
-    def rounded(self, width: float) -> VectorLoss:
+    def smoothed(self, width: float) -> VectorLoss:
         """Each hinge rounded by entropy."""
         from beeline.losses.soft_margins import SoftWestonWatkins
 

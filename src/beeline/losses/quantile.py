@@ -49,7 +49,7 @@ class Quantile(_Tilted):
             return np.inf
         return -float(np.sum(y * a))
 
-    def rounded(self, width: float) -> SoftQuantile:
+    def smoothed(self, width: float) -> SoftQuantile:
         """Rounded by entropy."""
         return SoftQuantile(self.tau, width)
 

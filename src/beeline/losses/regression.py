@@ -98,7 +98,7 @@ class EpsilonInsensitive(_Tube):
         """−ya + ε|a| with |a| ≤ c."""
         return np.inf if np.any(np.abs(a) > c) else float(np.sum(-y * a + self.epsilon * np.abs(a)))
 
-    def rounded(self, width: float) -> SoftEpsilonInsensitive:
+    def smoothed(self, width: float) -> SoftEpsilonInsensitive:
         """Rounded by entropy on both sides of the tube."""
         return SoftEpsilonInsensitive(self.epsilon, width)
 
@@ -200,7 +200,7 @@ class Absolute(ScalarLoss):
         """The median."""
         return _median(y, c)
 
-    def rounded(self, width: float) -> SoftEpsilonInsensitive:
+    def smoothed(self, width: float) -> SoftEpsilonInsensitive:
         """Rounded by entropy."""
         return SoftEpsilonInsensitive(0.0, width)
 

@@ -113,11 +113,11 @@ def _with_best_intercepts(point: Point) -> Point:
     o = point.objective
     if o.n_outputs == 1 or o.loss.has_curvature or o.looks_at_all:
         return point.with_best_intercept(_ACCURACY)
-    if not o.loss.has_rounded:
+    if not o.loss.has_smoothed:
         return point
     best = point
     for width in _WIDTHS * o.natural_width:
-        rounded = o.with_loss(o.loss.rounded(float(width)))
-        point = point.under(rounded).with_best_intercept().under(o)
+        smoothed = o.with_loss(o.loss.smoothed(float(width)))
+        point = point.under(smoothed).with_best_intercept().under(o)
         best = min(best, point, key=lambda p: p.loss)
     return best

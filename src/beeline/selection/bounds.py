@@ -46,8 +46,8 @@ def first_C(objective: Objective) -> float:  # noqa: N802
 def _null_point(objective: Objective) -> Point:
     """The model without weights; kinks, where a loss has many slopes, are rounded off."""
     loss = objective.loss
-    if not loss.has_curvature and loss.has_rounded:
-        objective = objective.with_loss(loss.rounded(_WIDTH * objective.natural_width))
+    if not loss.has_curvature and loss.has_smoothed:
+        objective = objective.with_loss(loss.smoothed(_WIDTH * objective.natural_width))
     return objective.at_null()
 
 

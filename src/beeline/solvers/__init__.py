@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from beeline.solvers.l1.l1_cd import L1CD as L1CD
     from beeline.solvers.lbfgs import LBFGS as LBFGS
     from beeline.solvers.newton.newton import Newton as Newton
-    from beeline.solvers.newton.newton import RoundedNewton as RoundedNewton
+    from beeline.solvers.newton.newton import SmoothedNewton as SmoothedNewton
     from beeline.solvers.registry import SOLVERS as SOLVERS
 
 _HOMES = {
@@ -38,7 +38,7 @@ _HOMES = {
     "InteriorPoint": "interior.interior_point",
     "Newton": "newton.newton",
     "Result": "base",
-    "RoundedNewton": "newton.newton",
+    "SmoothedNewton": "newton.newton",
     "Solver": "base",
     "State": "base",
     "Status": "base",

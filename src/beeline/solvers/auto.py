@@ -23,7 +23,7 @@ from beeline.solvers.registry import SOLVERS, SolverLike, the_solver
 __all__ = ["SOLVERS", "Relay", "choose_solver"]
 
 # Newton's method needs about so many steps, with kinks to round off more than without.
-_ROUNDED_STEPS = 25
+_SMOOTHED_STEPS = 25
 # Dual coordinate descent is fast on smooth losses while the Hessian's usual eigenvalue is at most so many times λ.
 _GENTLE = 1000.0
 _SAMPLE = 1000
@@ -163,7 +163,7 @@ def _passes_to_relay(objective: Objective) -> float:
     n, d, nnz = objective.rows.n_rows, objective.size, objective.rows.nnz
     a_pass = 2.5 * nnz + 30 * n + 1
     a_step = (5 + nnz / max(1, n) / 6) * nnz + 30 * n + d**3 / 3
-    return _ROUNDED_STEPS * a_step / a_pass
+    return _SMOOTHED_STEPS * a_step / a_pass
 
 
 class Relay(Solver):

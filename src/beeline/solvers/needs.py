@@ -152,7 +152,7 @@ def _has(need: LossNeed, o: Objective) -> bool:
     if need == "conjugate":
         return loss.has_conjugate
     if need == "rounded":
-        return loss.has_conjugate and loss.has_rounded
+        return loss.has_conjugate and loss.has_smoothed
     return isinstance(loss, ScalarLoss) and loss.piecewise_linear and not o.looks_at_all
 
 

@@ -13,13 +13,13 @@ from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.interior.interior_point import InteriorPoint
 from beeline.solvers.l1.l1_cd import L1CD
 from beeline.solvers.lbfgs import LBFGS
-from beeline.solvers.newton.newton import Newton, RoundedNewton
+from beeline.solvers.newton.newton import Newton, SmoothedNewton
 
 __all__ = ["SOLVERS", "SolverLike", "solver_name", "solver_settings", "the_solver"]
 
 # Where several take a problem, the first is the one to take, unless `auto` knows better.
 SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (Newton, RoundedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, LBFGS, Bundle)
+    kind.name: kind for kind in (Newton, SmoothedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, LBFGS, Bundle)
 }
 
 SolverLike = str | tuple[str, Mapping[str, Any]] | Solver

@@ -37,7 +37,7 @@ _NEAREST = 1e-3
 _FIRST_LEAN = 1e-3  # of an intercept, that is looked at before any is known
 _SHORTEST = 1e-12  # step at which a line search looks first: steps of zero must not halve it to nothing
 _HIGHEST = 1e6  # times J at the best point or at zero, that J may be where a plane is taken
-_ROUNDED = 0.02  # of the gap, that rounding the kinks of several scores may cost a plane
+_SMOOTHING = 0.02  # of the gap, that rounding the kinks of several scores may cost a plane
 _FAR, _ROUGH = 3.0, 1e-3  # times the tolerance, and of J, that the gap exceeds while steps may be rough
 _ROUGH_STEP = 5e-4  # of the gap, that a line search may leave
 _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
@@ -129,7 +129,7 @@ class Bundle(Solver):
     of steps is O(1/(λε)) for a gap of ε, whatever the number of rows.
 
     Unlike in the paper, a free intercept is allowed: planes are taken of R minimised over the intercept, where that
-    follows from the scores; for several outputs with kinks, with these rounded off; where a loss has no rounded form,
+    follows from the scores; for several outputs with kinks, with these rounded off; where a loss has no smoothed form,
     the intercepts are part of the model.
 
     Cost of a step: one pass for the scores of a direction, one for the slope of a plane, and planes × features steps.
@@ -321,8 +321,8 @@ class _Progress:
     def accuracy(self) -> float:
         """The relative accuracy of J that intercepts and line searches are to have."""
         rounds = self.objective.n_outputs > 1 and not self.objective.loss.smooth
-        wanted = _ROUNDED * self.gap / self.value if rounds and math.isfinite(self.value) and self.value else 0.0
-        return max(0.01 * self.tol, min(wanted, _ROUNDED))
+        wanted = _SMOOTHING * self.gap / self.value if rounds and math.isfinite(self.value) and self.value else 0.0
+        return max(0.01 * self.tol, min(wanted, _SMOOTHING))
 
     @property
     def _is_far(self) -> bool:
@@ -336,7 +336,7 @@ class _Progress:
         o = self.objective
         if not (o.loss.smooth and o.penalty.plain and math.isfinite(self.value) and self.value > 0):
             return self.accuracy
-        return max(self.accuracy, min(_ROUGH_STEP * self.gap / self.value, _ROUNDED))
+        return max(self.accuracy, min(_ROUGH_STEP * self.gap / self.value, _SMOOTHING))
 
     @property
     def gap(self) -> float:

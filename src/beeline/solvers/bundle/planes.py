@@ -76,7 +76,7 @@ def balances(objective: Objective) -> bool:
         return objective.loss.smooth
     if objective.intercept != "free" or objective.n_outputs == 1 or objective.loss.has_curvature:
         return True
-    return objective.loss.has_rounded and objective.loss.has_conjugate
+    return objective.loss.has_smoothed and objective.loss.has_conjugate
 
 
 def settled(point: Point, accuracy: float) -> Point:
@@ -87,7 +87,7 @@ def settled(point: Point, accuracy: float) -> Point:
     if o.loss.smooth:
         return _level(point, accuracy)
     if o.n_outputs > 1:
-        return _rounded_at_best(point, accuracy)[0].under(o)
+        return _smoothed_at_best(point, accuracy)[0].under(o)
     return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy, None)[0]
 
 
@@ -109,7 +109,7 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     if o.n_free and not balances(o):
         return _tilted_tangent(point), point
     if o.intercept == "free" and o.n_outputs > 1 and not o.loss.smooth:
-        return _rounded_tangent(point, accuracy)
+        return _smoothed_tangent(point, accuracy)
     if o.intercept == "free" and not o.loss.smooth:
         return _balanced_tangent(point, accuracy, _lowest(point) if has_kinks(o) else None)
     if o.n_free:
@@ -159,7 +159,7 @@ def settled_with_tangent(best: Point, near: Point, accuracy: float) -> tuple[Poi
     return best, *_balanced_tangent(near, accuracy, under)
 
 
-def _rounded_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
+def _smoothed_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
     """(the point with the best intercepts of several scores whose kinks are rounded off, under that loss; Σ ψ(−u)).
 
     Each slope u of the rounded loss belongs to a line that touches the loss itself, c·l(z) ≥ u·z − ψ(−u). Kinks are
@@ -169,7 +169,7 @@ def _rounded_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
     o = point.objective
     width = o.natural_width
     for _ in range(_NARROWEST):
-        point = point.under(o.with_loss(o.loss.rounded(width))).with_best_intercept()
+        point = point.under(o.with_loss(o.loss.smoothed(width))).with_best_intercept()
         told = o.rows.sum(values.conjugate, point.slopes, o.labels, o.costs, loss=o.loss, scale=-1.0)
         met = o.rows.sum(columns.product, point.slopes, point.z)
         exact, (cost,), (touching,) = point.under(o), told.value, met.value
@@ -179,12 +179,12 @@ def _rounded_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
     return point, float(cost)
 
 
-def _rounded_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
+def _smoothed_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     """A plane below R without a slope along several intercepts: slopes of the rounded loss, where those have none."""
-    rounded, cost = _rounded_at_best(point, accuracy)
+    smoothed, cost = _smoothed_at_best(point, accuracy)
     o = point.objective
-    point, product = rounded.under(o), rounded.loss_gradient
-    allowance = Allowance.of(point, rounded.slopes, product[o.n_regularized :])
+    point, product = smoothed.under(o), smoothed.loss_gradient
+    allowance = Allowance.of(point, smoothed.slopes, product[o.n_regularized :])
     return Plane.of(point, product, -cost - allowance.given_up * allowance.turnover, allowance), point
 
 

@@ -155,8 +155,8 @@ class _Descent:
         if own is not None and math.isfinite(o.loss.dual_cost(own, self.labels, self.costs)):
             return own.copy(), float(self.best.theta[-1]) if o.intercept == "free" else 0.0
         losses = [o.loss]
-        if o.loss.has_rounded:
-            losses = [o.loss.rounded(part * o.natural_width) for part in (0.1, 0.01, 0.001)]
+        if o.loss.has_smoothed:
+            losses = [o.loss.smoothed(part * o.natural_width) for part in (0.1, 0.01, 0.001)]
         _, a = max((self._dual_start(loss, self.best) for loss in losses), key=lambda pair: pair[0])
         return a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
 

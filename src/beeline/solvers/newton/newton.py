@@ -20,7 +20,7 @@ from beeline.solvers.newton.small import is_small, small_newton_steps
 from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.state import theta_of
 
-__all__ = ["MOST_FEATURES", "Newton", "NewtonOptions", "RoundedNewton"]
+__all__ = ["MOST_FEATURES", "Newton", "NewtonOptions", "SmoothedNewton"]
 
 LinearSolver = Literal["auto", "cholesky", "cg"]
 _EXACT = 1e-8
@@ -144,7 +144,7 @@ class Newton(Solver):
         return d <= MOST_FEATURES and outer + d**3 / 12 <= 40 * rows.nnz and matrix_fits(objective)
 
 
-class RoundedNewton(Newton):
+class SmoothedNewton(Newton):
     """Minimises J for a loss with kinks and L2, by Newton's method on J with the kinks rounded off.
 
     The rounded loss is smooth, at most half a width from the loss itself, and its slopes are feasible for the dual of
@@ -182,7 +182,7 @@ class RoundedNewton(Newton):
         width, passes = objective.natural_width, float(start is not None)
         preconditioners = Preconditioners()
         turnover = objective.total_cost * math.log(objective.n_outputs + 1)
-        point = _rounded(objective.at(theta_of(start)), width)
+        point = _smoothed(objective.at(theta_of(start)), width)
         if start is not None:
             point, width, tried = self._fitting(point.under(objective), width)
             passes += tried
@@ -196,7 +196,7 @@ class RoundedNewton(Newton):
             # The bound may be low for other reasons than the rounding, which is at most this.
             if narrow < width and 2 * (point.value - point.bound) < min(exact.value - bound, 2 * width * turnover):
                 width = narrow
-                point = _rounded(exact, width)
+                point = _smoothed(exact, width)
                 passes += 1
                 accuracy = self._ACCURACY
             direction, cost = self._direction(point, accuracy, preconditioners)
@@ -213,7 +213,7 @@ class RoundedNewton(Newton):
                 narrow = self._narrowed(width, exact.value / turnover if turnover else math.inf)
                 stuck = narrow == width
                 width = narrow
-                point = _rounded(point.under(objective), width)
+                point = _smoothed(point.under(objective), width)
 
     def _narrowed(self, width: float, mean: float) -> float:
         """The next width, but none so narrow that rounding could not matter to the tolerance; `mean` is J a row."""
@@ -225,20 +225,20 @@ class RoundedNewton(Newton):
         A start that is nearly optimal is certified to be, at the right width. Any other one begins with the given
         width: Newton's method is slow to find the optimum of a narrowly rounded loss from afar.
         """
-        point, narrow = _rounded(start, width), width
+        point, narrow = _smoothed(start, width), width
         for tried in range(1, 20):
             narrow *= self._SHRINK
-            rounded = _rounded(start, narrow)
-            gap = start.value - conjugate_bound(start, rounded.slopes, rounded.loss_gradient)
+            smoothed = _smoothed(start, narrow)
+            gap = start.value - conjugate_bound(start, smoothed.slopes, smoothed.loss_gradient)
             if gap <= self._GOOD_START * abs(start.value):
-                return rounded, narrow, tried
+                return smoothed, narrow, tried
         return point, width, tried
 
 
-def _rounded(point: Point, width: float) -> Point:
-    """The same weights under the rounded loss, with the best intercept there."""
+def _smoothed(point: Point, width: float) -> Point:
+    """The same weights under the smoothed loss, with the best intercept there."""
     o = point.objective
-    return point.under(o.with_loss(o.loss.rounded(width))).with_best_intercept()
+    return point.under(o.with_loss(o.loss.smoothed(width))).with_best_intercept()
 
 
 def _move(point: Point, direction: Floats) -> Point | None:
