@@ -266,8 +266,8 @@ def test_smoothed_form_is_near_and_dual_feasible(loss, width):
     z, y = 3 * np.random.default_rng(8).normal(size=2000), labels(loss, 2000)
     smoothed = loss.smoothed(width)
     assert smoothed.has_curvature
-    apart = smoothed.value_and_grad(z, y)[0] - loss.value_and_grad(z, y)[0]
-    assert np.abs(apart).max() <= width / 2 + 1e-12
+    difference = smoothed.value_and_grad(z, y)[0] - loss.value_and_grad(z, y)[0]
+    assert np.abs(difference).max() <= width / 2 + 1e-12
     assert np.isfinite(loss.conjugate_sum(-smoothed.slopes(z, y, np.ones(2000)), y, np.ones(2000)))
 
 

@@ -82,7 +82,7 @@ def test_curvature_is_the_second_derivative(loss):
         move = np.zeros_like(z)
         move[:, k] = step
         numeric[:, k] = (loss.value_and_grad(z + move, y)[1] - loss.value_and_grad(z - move, y)[1]) / (2 * step)
-        np.testing.assert_allclose(loss.curved(h, move / step), numeric[:, k], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(loss.hessian_products(h, move / step), numeric[:, k], rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(loss.curvature_diagonals(h), np.einsum("ikk->ik", numeric), rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(loss.curvature_total(h), numeric.sum(axis=0), rtol=1e-5, atol=1e-5)
 

@@ -78,8 +78,8 @@ def test_curved_products_agree_with_numpy(layout, value, position, index, matrix
     share = h / np.maximum(h.sum(axis=1, keepdims=True), 1e-300)
     u = h * (z - (share * z).sum(axis=1, keepdims=True))
     expected = np.vstack([X.T @ u, u.sum(axis=0)])
-    np.testing.assert_allclose(block.curved_products(h, v, shift), expected, rtol=1e-11, atol=1e-11)
-    first = block.curved_product(h[:, 0], v[:, 0], shift[0])
+    np.testing.assert_allclose(block.softmax_gram_matvec(h, v, shift), expected, rtol=1e-11, atol=1e-11)
+    first = block.gram_matvec(h[:, 0], v[:, 0], shift[0])
     np.testing.assert_allclose(first[0], X.T @ (h[:, 0] * z[:, 0]), rtol=1e-11, atol=1e-11)
 
 

@@ -106,11 +106,13 @@ def assembled(*, is_sparse: bool) -> np.ndarray:
 PRODUCTS = {
     "scores": lambda b: [b.scores(numbers(D)), b.scores(numbers(D, K))],
     "transposed": lambda b: [b.transposed(numbers(M)), b.transposed(numbers(M, K))],
-    "curved_product": lambda b: b.curved_product(positive(M), numbers(D), 0.3),
-    "curved_products": lambda b: b.curved_products(positive(M, K), numbers(D, K), numbers(K)),
-    "scores_apart": lambda b: b.scores_apart(numbers(D, K), numbers(K)),
-    "transposed_apart": lambda b: b.transposed_apart(columns_of(K)),
-    "curved_apart": lambda b: b.curved_apart([np.abs(c) for c in columns_of(K)], numbers(D, K), numbers(K)),
+    "gram_matvec": lambda b: b.gram_matvec(positive(M), numbers(D), 0.3),
+    "softmax_gram_matvec": lambda b: b.softmax_gram_matvec(positive(M, K), numbers(D, K), numbers(K)),
+    "batched_matvec": lambda b: b.batched_matvec(numbers(D, K), numbers(K)),
+    "batched_rmatvec": lambda b: b.batched_rmatvec(columns_of(K)),
+    "batched_gram_matvec": lambda b: b.batched_gram_matvec(
+        [np.abs(c) for c in columns_of(K)], numbers(D, K), numbers(K)
+    ),
     "gram_diagonal": lambda b: [b.gram_diagonal(positive(M)), b.gram_diagonal(positive(M, K))],
     "gram": lambda b: b.rows(0, M // 3).gram(positive(M // 3)),
     "squared_norms": lambda b: b.squared_norms(),
@@ -151,7 +153,9 @@ VECTORS = {
     "dot_columns": lambda: written(
         lambda out: _kernels.dot_columns(numbers(N, K) * SCALES[:, None], positive(N, K), out), np.empty(K)
     ),
-    "curve_rows": lambda: written(lambda u: _kernels.curve_rows(positive(N, K), numbers(K), u), numbers(N, K)),
+    "apply_softmax_hessians": lambda: written(
+        lambda u: _kernels.apply_softmax_hessians(positive(N, K), numbers(K), u), numbers(N, K)
+    ),
     "solve_positive": lambda: written(_kernels.solve_positive, positive_matrix(700), numbers(700)),
     "factor_positive": lambda: written(_kernels.factor_positive, positive_matrix(700)),
     "solve_factored": lambda: written(

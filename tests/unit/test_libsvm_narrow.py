@@ -107,7 +107,7 @@ def test_verbs_of_small_indices(tmp_path):
         lambda b: b.scores(w),
         lambda b: b.scores(W),
         lambda b: b.transposed(u),
-        lambda b: b.curved_product(h, w)[0],
+        lambda b: b.gram_matvec(h, w)[0],
         lambda b: b.gram(h),
         lambda b: b.gather(picked).scores(w),
         lambda b: b.features(np.arange(5, 30)).to_dense(),

@@ -39,26 +39,26 @@ def problems(data, y, loss="logistic", intercept="free", n=3, engine=None):
 
 
 @pytest.mark.parametrize("layout", [0, 1])
-def test_products_apart_are_those_of_numpy(layout):
+def test_batched_products_are_those_of_numpy(layout):
     X, _ = rows(300, 9)
     block = blocks(X)[layout]
     rng = np.random.default_rng(2)
     w, shift = rng.normal(size=(9, 5)), rng.normal(size=5)
     h = list(rng.random((5, 300)) * (rng.random((5, 300)) < 0.5))
-    z = block.scores_apart(w, shift)
+    z = block.batched_matvec(w, shift)
     assert_allclose(z, (X @ w + shift).T, rtol=1e-12, atol=1e-12)
     ones = np.column_stack([X, np.ones(300)])
-    assert_allclose(block.transposed_apart(h), ones.T @ np.column_stack(h), rtol=1e-12, atol=1e-12)
+    assert_allclose(block.batched_rmatvec(h), ones.T @ np.column_stack(h), rtol=1e-12, atol=1e-12)
     expected = ones.T @ (np.column_stack(h) * (X @ w + shift))
-    assert_allclose(block.curved_apart(h, w, shift), expected, rtol=1e-12, atol=1e-12)
+    assert_allclose(block.batched_gram_matvec(h, w, shift), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_products_apart_check_their_shapes():
+def test_batched_products_check_their_shapes():
     block = blocks(rows()[0])[0]
     with pytest.raises(DataError, match="u must have 120 rows"):
-        block.transposed_apart([np.zeros(3)])
+        block.batched_rmatvec([np.zeros(3)])
     with pytest.raises(DataError, match="problems of h"):
-        block.curved_apart([np.zeros(120)], np.zeros((7, 2)), np.zeros(1))
+        block.batched_gram_matvec([np.zeros(120)], np.zeros((7, 2)), np.zeros(1))
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])

@@ -299,7 +299,7 @@ class _Skewed(VectorLoss):
     def curvature(self, z, y):
         return np.broadcast_to(2 * self.weights, z.shape).copy()
 
-    def curved(self, h, u):
+    def hessian_products(self, h, u):
         return h * u
 
     def curvature_diagonals(self, h):

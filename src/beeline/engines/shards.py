@@ -11,7 +11,7 @@ from beeline._lazy import cached_property, computed_once
 from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset, Dataset
-from beeline.kernels import curve_rows
+from beeline.kernels import apply_softmax_hessians
 
 __all__ = ["OpenShard", "Shard", "Turn"]
 
@@ -53,14 +53,14 @@ class Shard:
     # must not take it just where it is there: several problems share a shard, and which of them comes first to make it
     # is up to the threads. The two ways differ in the last bits.
 
-    def curved_product(self, h: Floats, v: Floats, shift: float) -> tuple[Floats, float]:
-        """As `Block.curved_product`."""
-        if self._flipped is None:
-            return self.block.curved_product(h, v, shift)
+    def gram_matvec(self, h: Floats, v: Floats, shift: float) -> tuple[Floats, float]:
+        """As `Block.gram_matvec`."""
+        if self._transpose is None:
+            return self.block.gram_matvec(h, v, shift)
         u = self.block.scores(v)
         u += shift
         u *= h
-        return self._flipped.scores(u), float(u.sum())
+        return self._transpose.scores(u), float(u.sum())
 
     # Products with the columns of several outputs. They come with a row more than there are features: what a feature
     # that is 1 in every row would get, as an intercept needs.
@@ -68,38 +68,38 @@ class Shard:
     def transposed(self, u: Floats) -> Floats:
         """Xᵀu, and below it the sums of u's columns."""
         out = np.empty((self.data.n_features + 1, u.shape[1]))
-        if self._flipped is None:
+        if self._transpose is None:
             out[:-1] = self.block.transposed(u)
         else:
-            self._flipped.scores(u, out=out[:-1])
+            self._transpose.scores(u, out=out[:-1])
         out[-1] = u.sum(axis=0)
         return out
 
-    def curved_products(self, h: Floats, v: Floats, shift: Floats) -> Floats:
-        """As `Block.curved_products`."""
-        if self._flipped is None:
-            return self.block.curved_products(h, v, shift)
+    def softmax_gram_matvec(self, h: Floats, v: Floats, shift: Floats) -> Floats:
+        """As `Block.softmax_gram_matvec`."""
+        if self._transpose is None:
+            return self.block.softmax_gram_matvec(h, v, shift)
         u = self.block.scores(v)
-        curve_rows(h, np.ascontiguousarray(shift), u)
+        apply_softmax_hessians(h, np.ascontiguousarray(shift), u)
         return self.transposed(u)
 
     def gram_diagonal(self, h: Floats) -> Floats:
         """The diagonal of Xᵀ diag(h) X for every column of h, and below it the sums of the columns."""
-        if self._flipped is None:
+        if self._transpose is None:
             return np.vstack([self.block.gram_diagonal(h), h.sum(axis=0)])
-        squared = replace(self._flipped, values=self._flipped.values.astype(np.float64) ** 2)
+        squared = replace(self._transpose, values=self._transpose.values.astype(np.float64) ** 2)
         return np.vstack([squared.scores(h), h.sum(axis=0)])
 
     # Products for several problems, as `Block` has them.
 
-    def transposed_apart(self, u: list[Floats]) -> Floats:
-        """As `Block.transposed_apart`."""
-        return self.block.transposed_apart(u) if self._flipped is None else self.transposed(np.column_stack(u))
+    def batched_rmatvec(self, u: list[Floats]) -> Floats:
+        """As `Block.batched_rmatvec`."""
+        return self.block.batched_rmatvec(u) if self._transpose is None else self.transposed(np.column_stack(u))
 
-    def curved_apart(self, h: list[Floats], v: Floats, shift: Floats) -> Floats:
-        """As `Block.curved_apart`."""
-        if self._flipped is None:
-            return self.block.curved_apart(h, v, shift)
+    def batched_gram_matvec(self, h: list[Floats], v: Floats, shift: Floats) -> Floats:
+        """As `Block.batched_gram_matvec`."""
+        if self._transpose is None:
+            return self.block.batched_gram_matvec(h, v, shift)
         u = self.block.scores(v)
         u += shift
         u *= np.column_stack(h)
@@ -111,7 +111,7 @@ class Shard:
         Kernels pass over the others, but for those of the transposed matrix: there these rows are copied, unless they
         are most of all.
         """
-        if self._flipped is None:
+        if self._transpose is None:
             return None, h
         rows = np.flatnonzero(np.any(h, axis=0))
         if len(rows) > _MOST * self.n_rows:
@@ -125,7 +125,7 @@ class Shard:
         return self.block.arrays.longest_row()
 
     @computed_once
-    def _flipped(self) -> Block | None:
+    def _transpose(self) -> Block | None:
         """The transposed matrix, where a product feature by feature is worth the copy.
 
         Threads that take rows each need a sum of all features of their own. Where features are rare, adding those up
@@ -134,7 +134,7 @@ class Shard:
         if not isinstance(self.data, ArrayDataset):
             return None
         block = self.block
-        return block.flipped() if block.is_sparse and block.nnz < _RARE * block.n_features else None
+        return block.transpose() if block.is_sparse and block.nnz < _RARE * block.n_features else None
 
 
 class Turn:

@@ -108,7 +108,7 @@ void transposed(const Rows& rows, const double* u, std::size_t columns, double* 
 
 // out = Σ_i h_i (x_iᵀv + shift) x_i in one pass; returns Σ_i h_i (x_iᵀv + shift). Rows with h_i = 0 cost nothing.
 template <class Rows>
-double curved_product(const Rows& rows, const double* h, const double* v, double shift, double* out, int threads) {
+double gram_matvec(const Rows& rows, const double* h, const double* v, double shift, double* out, int threads) {
   return sum_over_parts(rows, rows.n_features, 1, out, threads, [&](std::size_t begin, std::size_t end, double* sum) {
     double total = 0;
     for (std::size_t i = begin; i < end; ++i) {
@@ -122,7 +122,7 @@ double curved_product(const Rows& rows, const double* h, const double* v, double
 }
 
 // u becomes (diag(h) − hhᵀ/Σh)(u + shift), the curvature of a softmax.
-void curve(const double* h, const double* shift, std::size_t columns, double* u) {
+void apply_softmax_hessian(const double* h, const double* shift, std::size_t columns, double* u) {
   double total = 0, mean = 0;
   for (std::size_t k = 0; k < columns; ++k) {
     u[k] += shift[k];
@@ -134,11 +134,12 @@ void curve(const double* h, const double* shift, std::size_t columns, double* u)
 }
 
 // The same for many rows whose scores are known.
-void curve_rows(const double* h, const double* shift, std::size_t n, std::size_t columns, double* u, int threads) {
+void apply_softmax_hessians(const double* h, const double* shift, std::size_t n, std::size_t columns, double* u,
+                            int threads) {
   constexpr std::size_t kRowsPerTask = 1 << 10;
   parallel_for((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
     for (std::size_t i = task * kRowsPerTask, end = std::min(n, i + kRowsPerTask); i < end; ++i)
-      curve(h + i * columns, shift, columns, u + i * columns);
+      apply_softmax_hessian(h + i * columns, shift, columns, u + i * columns);
   }, threads);
 }
 
@@ -163,8 +164,8 @@ void add_products(const Rows& rows, std::size_t columns, std::size_t per_entry, 
 
 // The same for a matrix: each row's u = (diag(h_i) − h_i h_iᵀ/Σh_i)(Vᵀx_i + shift).
 template <class Rows>
-void curved_products(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
-                     double* out, int threads) {
+void softmax_gram_matvec(const Rows& rows, const double* h, const double* v, const double* shift, std::size_t columns,
+                         double* out, int threads) {
   const auto matters = [&](std::size_t i) {
     const double* row = h + i * columns;
     return std::any_of(row, row + columns, [](double curvature) { return curvature != 0; });
@@ -172,7 +173,7 @@ void curved_products(const Rows& rows, const double* h, const double* v, const d
   add_products(rows, columns, 2 * columns, out, threads, matters,
                [&](const std::size_t* which, std::size_t n, double* u) {
     rows.dots(which, n, v, columns, u);
-    for (std::size_t r = 0; r < n; ++r) curve(h + which[r] * columns, shift, columns, u + r * columns);
+    for (std::size_t r = 0; r < n; ++r) apply_softmax_hessian(h + which[r] * columns, shift, columns, u + r * columns);
   });
 }
 
@@ -183,8 +184,8 @@ using Pointers = std::vector<const double*>;
 
 // out_ik = w_kᵀx_i + shift_k.
 template <class Rows>
-void scores_apart(const Rows& rows, const double* w, const double* shift, std::size_t columns, double* out,
-                  int threads) {
+void batched_matvec(const Rows& rows, const double* w, const double* shift, std::size_t columns, double* out,
+                    int threads) {
   const Parts parts = cut(rows, columns, rows.n_rows);
   parallel_for(parts.count, [&](std::size_t part) {
     std::vector<double> z(kBatch * columns);
@@ -204,7 +205,7 @@ auto any_of(const Pointers& vectors) {
 }
 
 template <class Rows>
-void transposed_apart(const Rows& rows, const Pointers& u, double* out, int threads) {
+void batched_rmatvec(const Rows& rows, const Pointers& u, double* out, int threads) {
   const std::size_t columns = u.size();
   add_products(rows, columns, columns, out, threads, any_of(u),
                [&](const std::size_t* which, std::size_t n, double* numbers) {
@@ -215,7 +216,8 @@ void transposed_apart(const Rows& rows, const Pointers& u, double* out, int thre
 
 // The products of the Hessians Σ_i h_ik x_i x_iᵀ, each with its own vector v_k (and shift_k for an intercept).
 template <class Rows>
-void curved_apart(const Rows& rows, const Pointers& h, const double* v, const double* shift, double* out, int threads) {
+void batched_gram_matvec(const Rows& rows, const Pointers& h, const double* v, const double* shift, double* out,
+                         int threads) {
   const std::size_t columns = h.size();
   add_products(rows, columns, 2 * columns, out, threads, any_of(h),
                [&](const std::size_t* which, std::size_t n, double* u) {
@@ -373,34 +375,35 @@ void bind_rows(nb::module_& m) {
     nb::gil_scoped_release release;
     self.with_rows([&](auto rows) { transposed(rows, u.data(), columns, out.data(), threads); });
   }, "u"_a, "out"_a.noconvert(), "threads"_a = 0)
-      .def("curved_product",
+      .def("gram_matvec",
            [](const RowArrays& self, Vector h, Vector v, double shift, Output out, int threads) {
     nb::gil_scoped_release release;
-    return self.with_rows(
-        [&](auto rows) { return curved_product(rows, h.data(), v.data(), shift, out.data(), threads); });
+    return self.with_rows([&](auto rows) { return gram_matvec(rows, h.data(), v.data(), shift, out.data(), threads); });
   }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
-      .def("curved_products",
+      .def("softmax_gram_matvec",
            [](const RowArrays& self, Vector h, Vector v, Vector shift, Output out, int threads) {
     nb::gil_scoped_release release;
-    self.with_rows(
-        [&](auto rows) { curved_products(rows, h.data(), v.data(), shift.data(), shift.size(), out.data(), threads); });
+    self.with_rows([&](auto rows) {
+      softmax_gram_matvec(rows, h.data(), v.data(), shift.data(), shift.size(), out.data(), threads);
+    });
   }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
-      .def("scores_apart",
+      .def("batched_matvec",
            [](const RowArrays& self, Vector w, Vector shift, Output out, int threads) {
     nb::gil_scoped_release release;
-    self.with_rows([&](auto rows) { scores_apart(rows, w.data(), shift.data(), shift.size(), out.data(), threads); });
+    self.with_rows([&](auto rows) { batched_matvec(rows, w.data(), shift.data(), shift.size(), out.data(), threads); });
   }, "w"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
-      .def("transposed_apart",
+      .def("batched_rmatvec",
            [](const RowArrays& self, const std::vector<Column>& u, Output out, int threads) {
     const Pointers pointers = pointers_of(u);
     nb::gil_scoped_release release;
-    self.with_rows([&](auto rows) { transposed_apart(rows, pointers, out.data(), threads); });
+    self.with_rows([&](auto rows) { batched_rmatvec(rows, pointers, out.data(), threads); });
   }, "u"_a, "out"_a.noconvert(), "threads"_a = 0)
-      .def("curved_apart",
+      .def("batched_gram_matvec",
            [](const RowArrays& self, const std::vector<Column>& h, Vector v, Vector shift, Output out, int threads) {
     const Pointers pointers = pointers_of(h);
     nb::gil_scoped_release release;
-    self.with_rows([&](auto rows) { curved_apart(rows, pointers, v.data(), shift.data(), out.data(), threads); });
+    self.with_rows(
+        [&](auto rows) { batched_gram_matvec(rows, pointers, v.data(), shift.data(), out.data(), threads); });
   }, "h"_a, "v"_a, "shift"_a, "out"_a.noconvert(), "threads"_a = 0)
       .def("gram_diagonal",
            [](const RowArrays& self, Vector h, Output out, int threads) {
@@ -439,9 +442,9 @@ void bind_rows(nb::module_& m) {
   },
            "picked"_a, "out_indptr"_a.none(), "out_indices"_a.none().noconvert(), "out_values"_a.noconvert(),
            "threads"_a = 0);
-  m.def("curve_rows", [](Vector h, Vector shift, Output u, int threads) {
+  m.def("apply_softmax_hessians", [](Vector h, Vector shift, Output u, int threads) {
     nb::gil_scoped_release release;
-    curve_rows(h.data(), shift.data(), u.shape(0), shift.size(), u.data(), threads);
+    apply_softmax_hessians(h.data(), shift.data(), u.shape(0), shift.size(), u.data(), threads);
   }, "h"_a, "shift"_a, "u"_a.noconvert(), "threads"_a = 0);
 }
 

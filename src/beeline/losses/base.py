@@ -445,7 +445,7 @@ class VectorLoss(RowLoss):
     def check_outputs(self, n_outputs: int) -> None:
         """Raise `ParameterError` when the settings do not fit so many scores a row."""
 
-    def curved(self, h: Floats, u: Floats) -> Floats:
+    def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products H_i u_i of every row's Hessian with a row of u."""
         totals = h.sum(axis=1, keepdims=True)
         weighted = h * u
@@ -469,7 +469,7 @@ class VectorLoss(RowLoss):
     @property
     def has_softmax_curvature(self) -> bool:
         """Whether Hessians have the form of a softmax, for which there are kernels."""
-        return type(self).curved is VectorLoss.curved
+        return type(self).hessian_products is VectorLoss.hessian_products
 
 
 def far_out() -> np.errstate:

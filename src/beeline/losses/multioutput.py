@@ -47,7 +47,7 @@ class _EachSmoothLabel(_EachLabel):
         """Those of all outputs."""
         return self._loss.curvature(z.ravel(), y.ravel()).reshape(z.shape)
 
-    def curved(self, h: Floats, u: Floats) -> Floats:
+    def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products h u."""
         return h * u
 
@@ -130,7 +130,7 @@ class MultivariateSquared(VectorLoss):
         """1 everywhere: how often M counts in every row."""
         return np.ones_like(z)
 
-    def curved(self, h: Floats, u: Floats) -> Floats:
+    def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products h M u."""
         return h * self._times(u)
 

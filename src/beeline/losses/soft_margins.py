@@ -116,7 +116,7 @@ class SoftWestonWatkins(_AgainstRight):
         """h, with minus its sum for the right class."""
         return self._marked(self._parts(z, y)[2], y)
 
-    def curved(self, h: Floats, u: Floats) -> Floats:
+    def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products H_i u_i."""
         rows, right = self._right(h)
         products = h * (u - u[rows, right, None])
@@ -181,7 +181,7 @@ class SoftScaledMargin(_AgainstRight):
         inverse = np.divide(1.0, h[:, -1], out=np.zeros(len(h)), where=h[:, -1] > 0)
         return h[:, :k], h[:, k : 2 * k], inverse
 
-    def curved(self, h: Floats, u: Floats) -> Floats:
+    def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products H_i u_i."""
         A, B, inverse = self._unpacked(h)
         rows, right = self._right(B)

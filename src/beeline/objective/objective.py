@@ -241,7 +241,7 @@ class Objective:
         """θ as a view of a matrix of K columns with the intercepts in the last row."""
         return (matrix if self.has_intercept else matrix[:-1]).ravel()
 
-    def curved_gram(self, curvatures: RowVector, limit: float = 0.0, output: int | None = None) -> Floats:
+    def hessian_block(self, curvatures: RowVector, limit: float = 0.0, output: int | None = None) -> Floats:
         """The Hessian of one output whose scores have these curvatures, the lower triangle.
 
         Rows whose curvature is below the limit are left out; `output` picks a column of the curvatures.

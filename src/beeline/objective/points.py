@@ -264,7 +264,7 @@ class Point:
         """
         o = self.objective
         limit = least * o.rows.max(columns.largest, self.curvatures).value[0] if least else 0.0
-        return o.curved_gram(self.curvatures, limit)
+        return o.hessian_block(self.curvatures, limit)
 
     @property
     def diagonal_curvatures(self) -> RowVector:

@@ -133,14 +133,14 @@ class Block:
         self.arrays.transposed(u, out, threads)
         return out
 
-    def curved_product(self, h: Floats, v: Floats, shift: float = 0.0, *, threads: int = 0) -> tuple[Floats, float]:
+    def gram_matvec(self, h: Floats, v: Floats, shift: float = 0.0, *, threads: int = 0) -> tuple[Floats, float]:
         """Xᵀ diag(h) (Xv + shift) in one pass over the rows, and the sum of h_i (x_iᵀv + shift)."""
         h, v = self._vector(h, self.n_rows, "h"), self._vector(v, self.n_features, "v")
         out = np.empty(self.n_features)
-        total = self.arrays.curved_product(h, v, shift, out, threads)
+        total = self.arrays.gram_matvec(h, v, shift, out, threads)
         return out, total
 
-    def curved_products(self, h: Floats, v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
+    def softmax_gram_matvec(self, h: Floats, v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
         """XᵀU in one pass over the rows, and below it, as a row more, the sums of U's columns.
 
         Row i of U is (diag(h_i) − h_i h_iᵀ/Σ_k h_ik)(vᵀx_i + shift); h has shape (n_rows, classes), v (n_features,
@@ -151,32 +151,34 @@ class Block:
         if h.shape[1] != v.shape[1]:
             raise DataError(f"{h.shape[1]} columns of h do not match {v.shape[1]} of v")
         out = np.empty((self.n_features + 1, v.shape[1]))
-        self.arrays.curved_products(h, v, shift, out, threads)
+        self.arrays.softmax_gram_matvec(h, v, shift, out, threads)
         return out
 
     # For several problems over the same rows: what belongs to rows is a vector for each problem, what belongs to
     # features a column. What comes back by feature has a row more: what a feature of ones would get.
 
-    def scores_apart(self, w: Floats, shift: Floats, *, threads: int = 0) -> Floats:
+    def batched_matvec(self, w: Floats, shift: Floats, *, threads: int = 0) -> Floats:
         """The scores w_kᵀx_i + shift_k, of shape (problems, n_rows), for w of shape (n_features, problems)."""
         w, shift = self._vector(w, self.n_features, "w"), self._vector(shift, w.shape[1], "shift")
         out = np.empty((w.shape[1], self.n_rows))
-        self.arrays.scores_apart(w, shift, out, threads)
+        self.arrays.batched_matvec(w, shift, out, threads)
         return out
 
-    def transposed_apart(self, u: list[Floats], *, threads: int = 0) -> Floats:
+    def batched_rmatvec(self, u: list[Floats], *, threads: int = 0) -> Floats:
         """The transposed products Xᵀu_k, of shape (n_features + 1, problems)."""
         out = np.empty((self.n_features + 1, len(u)))
-        self.arrays.transposed_apart([self._vector(column, self.n_rows, "u") for column in u], out, threads)
+        self.arrays.batched_rmatvec([self._vector(column, self.n_rows, "u") for column in u], out, threads)
         return out
 
-    def curved_apart(self, h: list[Floats], v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
+    def batched_gram_matvec(self, h: list[Floats], v: Floats, shift: Floats, *, threads: int = 0) -> Floats:
         """Xᵀ diag(h_k) (Xv_k + shift_k) in one pass, of shape (n_features + 1, problems)."""
         v, shift = self._vector(v, self.n_features, "v"), self._vector(shift, len(h), "shift")
         if v.shape != (self.n_features, len(h)):
             raise DataError(f"{len(h)} problems of h do not match v of shape {v.shape}")
         out = np.empty((self.n_features + 1, len(h)))
-        self.arrays.curved_apart([self._vector(column, self.n_rows, "h") for column in h], v, shift, out, threads)
+        self.arrays.batched_gram_matvec(
+            [self._vector(column, self.n_rows, "h") for column in h], v, shift, out, threads
+        )
         return out
 
     def gram_diagonal(self, h: Floats, *, threads: int = 0) -> Floats:
@@ -279,10 +281,10 @@ class Block:
             queries=None if self.queries is None else self.queries[picked],
         )
 
-    def flipped(self) -> Block:
+    def transpose(self) -> Block:
         """The transposed matrix as a copy: row j holds what feature j is in each row."""
-        flipped = self.to_scipy().tocsc()
-        return Block(flipped.data, self.n_rows, flipped.indptr, flipped.indices)
+        transpose = self.to_scipy().tocsc()
+        return Block(transpose.data, self.n_rows, transpose.indptr, transpose.indices)
 
     def columns(self) -> Columns:
         """The same entries feature by feature, as a copy."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.engines.shards import Shard
-from beeline.kernels import curve_rows
+from beeline.kernels import apply_softmax_hessians
 from beeline.losses import RowLoss, VectorLoss
 
 __all__ = [
@@ -48,10 +48,10 @@ def hessian_product(
 ) -> tuple[Floats | float, ...]:
     """Xᵀ of every row's Hessian times its scores by (w, b), and what an intercept gets."""
     if not isinstance(loss, VectorLoss):
-        return shard.curved_product(h, w, float(b))
+        return shard.gram_matvec(h, w, float(b))
     if loss.has_softmax_curvature:
-        return (shard.curved_products(h, w, np.asarray(b)),)
-    return (shard.transposed(loss.curved(h, shard.block.scores(w) + b)),)
+        return (shard.softmax_gram_matvec(h, w, np.asarray(b)),)
+    return (shard.transposed(loss.hessian_products(h, shard.block.scores(w) + b)),)
 
 
 def hessian(
@@ -112,7 +112,7 @@ def mean_squared_norm(shard: Shard, c: Floats, *, most: int) -> tuple[float, int
 def batched_scores(shard: Shard, *, w: Floats, b: Floats, outputs: int) -> tuple[Floats, ...]:
     """The scores of every problem by themselves."""
     if outputs == 1:
-        return tuple(shard.block.scores_apart(w, b))
+        return tuple(shard.block.batched_matvec(w, b))
     return tuple(_split(shard.block.scores(w) + b, outputs))
 
 
@@ -123,21 +123,21 @@ def single_scores(shard: Shard, *, w: Floats, b: Floats, outputs: int) -> Floats
 
 def batched_gradients(shard: Shard, *u: Floats) -> tuple[Floats]:
     """Xᵀu_k for every problem, and below it the sums of u_k."""
-    return (shard.transposed_apart(list(u)) if u[0].ndim == 1 else shard.transposed(np.hstack(u)),)
+    return (shard.batched_rmatvec(list(u)) if u[0].ndim == 1 else shard.transposed(np.hstack(u)),)
 
 
 def batched_hessian_products(shard: Shard, *h: Floats, w: Floats, b: Floats, loss: RowLoss) -> tuple[Floats]:
     """Xᵀ of every row's Hessian times its scores by (w, b), for each problem."""
     if not isinstance(loss, VectorLoss):
-        return (shard.curved_apart(list(h), w, b),)
+        return (shard.batched_gram_matvec(list(h), w, b),)
     outputs = w.shape[1] // len(h)
     parts = _split(shard.block.scores(w), outputs)
     shifts = b.reshape(len(h), outputs)
     for k, (curvature, part) in enumerate(zip(h, parts, strict=True)):
         if loss.has_softmax_curvature:
-            curve_rows(curvature, np.ascontiguousarray(shifts[k]), part)
+            apply_softmax_hessians(curvature, np.ascontiguousarray(shifts[k]), part)
         else:
-            part[:] = loss.curved(curvature, part + shifts[k])
+            part[:] = loss.hessian_products(curvature, part + shifts[k])
     return (shard.transposed(np.hstack(parts)),)
 
 

@@ -115,7 +115,7 @@ class _Inside:
         self.split = bool(self.l1) or o.regularizer.nonnegative
         # Without an L2 part a system over the rows has no digits left for the dual in the end.
         few_rows = o.rows.in_memory and o.rows.n_rows < o.size and (self.l2 or o.size > MOST_FEATURES)
-        self.transposed = o.rows.local().flipped() if few_rows else None
+        self.transposed = o.rows.local().transpose() if few_rows else None
         self.may_fall = np.ones(self.n, bool)
         if o.regularizer.nonnegative:
             self.may_fall[: o.rows.n_features] = False

@@ -49,7 +49,7 @@ class _ByFeatures(System):
     def of(cls, o: Objective, D: Floats, stiffness: Floats) -> _ByFeatures | None:
         """Made in one pass of nnz·(nonzeros a row)/2 steps."""
         system = cls(o, D, stiffness)
-        matrix = o.curved_gram(o.rows.scatter(D))
+        matrix = o.hessian_block(o.rows.scatter(D))
         matrix[np.diag_indices(o.n_regularized)] += stiffness - o.penalty.l2
         factor = _factor(matrix)
         if factor is None:

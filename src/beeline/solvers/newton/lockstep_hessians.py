@@ -274,7 +274,7 @@ def _mean_blocks(points: list[Point]) -> Floats:
     means = _means(o, [point.diagonal_curvatures for point in points])
     grams = []
     for k in range(o.n_outputs):
-        gram = o.curved_gram(means, output=k)
+        gram = o.hessian_block(means, output=k)
         gram[np.diag_indices(len(gram) - (o.intercept == "free"))] -= o.strength * o.regularizer.l2
         grams.append(gram)
     return np.stack(grams)
@@ -288,7 +288,7 @@ def _means(o: Objective, curvatures: list[RowVector]) -> RowVector:
 def _mean_gram(points: list[Point]) -> Floats:
     """The Hessian of the losses, the lower triangle, from the mean of the points' curvatures; one pass."""
     o = points[0].objective
-    gram = o.curved_gram(_means(o, [point.curvatures for point in points]))
+    gram = o.hessian_block(_means(o, [point.curvatures for point in points]))
     gram[np.diag_indices(o.n_regularized)] -= o.strength * o.regularizer.l2
     return gram
 

@@ -72,7 +72,7 @@ class Blocks:
         most = -(-_SAMPLE // o.rows.n_shards)
         limit = _quantile(o.rows.concat(values.curvature_sample, curvatures, most=most).value[0], _PART)
         for k, factor in enumerate(factors):
-            factor[:] = o.curved_gram(curvatures, limit, output=k)
+            factor[:] = o.hessian_block(curvatures, limit, output=k)
             factor[-1, -1] += 1e-3 * o.strength  # a free intercept may have no curvature left
             if not factor_positive(factor):
                 return None
