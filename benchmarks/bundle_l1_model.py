@@ -34,8 +34,8 @@ from beeline.regularizers import L1
 from beeline.solvers.base import Result
 from beeline.solvers.bundle.bundle import Bundle
 from beeline.solvers.bundle.centre import CentredModel
-from beeline.solvers.bundle.lp import LinearModel
-from beeline.solvers.bundle.models import Model
+from beeline.solvers.bundle.lp import LinearProgramModel
+from beeline.solvers.bundle.models import PlanesModel
 from beeline.solvers.bundle.planes import Planes
 
 GAP = 1e-3
@@ -50,7 +50,7 @@ class _HighsPath:
     """In the place of the path that `CentredModel` follows: the same point, or the exact one, by HiGHS."""
 
     def __init__(self, penalty: Penalty, planes: Planes, scale: float, exact: bool) -> None:
-        self.model, self.scale, self.exact = LinearModel(penalty, planes, scale), scale, exact
+        self.model, self.scale, self.exact = LinearProgramModel(penalty, planes, scale), scale, exact
         options = {"solver": "ipm", "run_crossover": "off"}
         options |= {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
         for key, value in options.items():
@@ -67,16 +67,16 @@ class _HighsPath:
         return minimum.weights, alpha
 
 
-def centres(penalty: Penalty, planes: Planes, scale: float) -> Model:
+def centres(penalty: Penalty, planes: Planes, scale: float) -> PlanesModel:
     return CentredModel(penalty, planes, scale, GAP)
 
 
-def vertices(penalty: Penalty, planes: Planes, scale: float) -> Model:
-    return LinearModel(penalty, planes, scale)
+def vertices(penalty: Penalty, planes: Planes, scale: float) -> PlanesModel:
+    return LinearProgramModel(penalty, planes, scale)
 
 
-def _by_highs(exact: bool) -> Callable[[Penalty, Planes, float], Model]:
-    def make(penalty: Penalty, planes: Planes, scale: float) -> Model:
+def _by_highs(exact: bool) -> Callable[[Penalty, Planes, float], PlanesModel]:
+    def make(penalty: Penalty, planes: Planes, scale: float) -> PlanesModel:
         model = CentredModel(penalty, planes, scale, GAP)
         model.path = _HighsPath(penalty, planes, scale, exact)
         return model
@@ -90,11 +90,11 @@ MODELS = {"centres": centres, "ipm": _by_highs(False), "ipm, exact": _by_highs(T
 class _WithModel(Bundle):
     """The bundle method with another model."""
 
-    def __init__(self, make: Callable[[Penalty, Planes, float], Model]) -> None:
+    def __init__(self, make: Callable[[Penalty, Planes, float], PlanesModel]) -> None:
         super().__init__(tol=GAP, max_passes=20_000)
         self.make, self.time_limit = make, _PATIENCE
 
-    def _model(self, objective: Objective, penalty: Penalty) -> Model:
+    def _model(self, objective: Objective, penalty: Penalty) -> PlanesModel:
         planes = super()._model(objective, penalty).planes
         return self.make(penalty, planes, objective.null.size or objective.total_cost or 1.0)
 

@@ -26,7 +26,7 @@ from beeline.solvers.base import Status
 from beeline.solvers.bundle import bundle
 from beeline.solvers.bundle.bundle import Bundle, step_bound
 from beeline.solvers.bundle.centre import CentredModel
-from beeline.solvers.bundle.lp import LinearModel
+from beeline.solvers.bundle.lp import LinearProgramModel
 from beeline.solvers.bundle.models import Penalty
 from beeline.solvers.bundle.planes import Plane, Planes
 
@@ -59,7 +59,7 @@ class TestVariants:
     @pytest.mark.parametrize("regularizer", [L2(), L1()])
     @pytest.mark.parametrize("intercept", ["none", "free"])
     def test_steps_keep_their_points(self, regularizer, intercept):
-        # A stretch overwrites the memory of the point that it begins at.
+        # An interval cut overwrites the memory of the point that it begins at.
         o = problem(Hinge(), regularizer, n=500, strength=0.5, intercept=intercept)
         start, seen = np.full(o.size, 0.1), []
         Bundle(1e-5).solve(o, start=start, callback=seen.append)
@@ -136,7 +136,7 @@ class TestCentre:
             assert value >= best - 1e-12
             assert value - minimum.bound <= 1.01 * gap
             gap *= 0.3
-        assert LinearModel(penalty, planes, 1.0).minimise(1e-12).bound == pytest.approx(best, rel=1e-9)
+        assert LinearProgramModel(penalty, planes, 1.0).minimise(1e-12).bound == pytest.approx(best, rel=1e-9)
 
     def test_it_takes_fewer_steps_than_vertices_where_the_strength_is_small(self, monkeypatch):
         o = problem(Hinge(), L1(), n=400, d=30, strength=1e-2, intercept="none")

@@ -10,8 +10,8 @@ from beeline.data.core.arrays import from_arrays
 from beeline.losses import EpsilonInsensitive, Hinge, LeastSquares, Logistic, Quantile, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers.bundle.bundle import _stretched
-from beeline.solvers.bundle.line_search import valley
+from beeline.solvers.bundle.bundle import _interval_cut
+from beeline.solvers.bundle.line_search import line_minimum
 from beeline.solvers.bundle.models import Penalty, QuadraticModel
 from beeline.solvers.bundle.planes import Plane, Planes, tangent
 from beeline.solvers.bundle.simplex_qp import independent_rows, maximise
@@ -59,13 +59,13 @@ class TestKinks:
         assert not marks.any()
 
     @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2), LeastSquares(), OwnHinge()])
-    def test_a_stretch_gives_lines_below_the_losses(self, loss):
+    def test_an_interval_cut_lies_below_the_losses(self, loss):
         random = np.random.default_rng(0)
         z, dz = random.normal(size=(2, 3000))
         dz[:10] = 0
         y, c = np.sign(random.normal(size=3000)), random.random(3000)
         slopes, moved = dz.copy(), z.copy()
-        value, offset, terms, size = loss.stretch(moved, slopes, (-0.1, 0.2, 0.4), y, c)
+        value, offset, terms, size = loss.interval_cut(moved, slopes, (-0.1, 0.2, 0.4), y, c)
         assert np.abs(slopes).sum() <= size
         assert abs(offset) <= terms
         np.testing.assert_allclose(moved, z + 0.2 * dz)
@@ -83,22 +83,22 @@ class TestKinks:
     @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2), OwnHinge()])
     @pytest.mark.parametrize("far", [1.0, 1e9, 1e25, 1e192])
     @pytest.mark.parametrize("intercept", ["regularized", "none"])
-    def test_planes_lie_below_the_losses_however_far_a_stretch_goes(self, loss, far, intercept):
+    def test_planes_lie_below_the_losses_however_long_the_interval(self, loss, far, intercept):
         """Its ends may be where a programme went astray; tangents there are differences of huge numbers."""
         random = np.random.default_rng(0)
         X, y = random.normal(size=(30, 3)), np.sign(random.normal(size=30))
         o = Objective.of(from_arrays(X), y, random.random(30), loss, L1(), 1.0, intercept)
         best = o.at(0.1 * random.normal(size=o.size))
-        _, plane = _stretched(best.line(far * random.normal(size=o.size)), 0.0, 0.0, 0.2)
+        _, plane = _interval_cut(best.line(far * random.normal(size=o.size)), 0.0, 0.0, 0.2)
         for scale in (0.0, 0.1, 1.0, 10.0):
             theta = scale * random.normal(size=o.size)
-            assert plane.at(theta) - plane.drift * np.linalg.norm(theta) <= o.at(theta).loss * (1 + 1e-12)
+            assert plane.at(theta) - plane.slope_error * np.linalg.norm(theta) <= o.at(theta).loss * (1 + 1e-12)
 
     def test_lengths_must_agree(self):
         with pytest.raises(ValueError, match="one number a row"):
             Hinge().kink_histogram(np.ones(3), np.ones(2), np.ones(3), np.ones(3), (0.0, 1.0), 4)
         with pytest.raises(ValueError, match="one cost a row"):
-            Hinge().stretch(np.ones(3), np.ones(3), (0.0, 0.1, 0.2), np.ones(3), np.ones(2))
+            Hinge().interval_cut(np.ones(3), np.ones(3), (0.0, 0.1, 0.2), np.ones(3), np.ones(2))
 
 
 class TestLineSearch:
@@ -112,7 +112,7 @@ class TestLineSearch:
         theta[::2] = 0
         line = o.at(theta).line(random.normal(size=o.size))
         low, high = -5.0, 5.0
-        t = valley(line, low, high, 1.0).t
+        t = line_minimum(line, low, high, 1.0).t
         for _ in range(200):  # golden section
             a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
             low, high = (low, b) if line.at(a)[0] < line.at(b)[0] else (a, high)
@@ -122,12 +122,12 @@ class TestLineSearch:
         # All residuals are zero at t = 0, where J has no slope but two.
         o = problem(EpsilonInsensitive(0.0), intercept="none")
         o = over(o, labels=np.zeros(200))
-        assert valley(o.at().line(np.ones(o.size)), 0.0, np.inf, 1.0).t == 0.0
+        assert line_minimum(o.at().line(np.ones(o.size)), 0.0, np.inf, 1.0).t == 0.0
 
     def test_rows_that_share_a_kink(self):
         X, y = np.ones((6, 1)), np.array([1.0, 1, 1, 1, -1, -1])
         o = Objective.of(from_arrays(X), y, np.ones(6), Hinge(), L2(), 1e-3, "none")
-        found = valley(o.at().line(np.ones(1)), -10.0, 10.0, 0.3)
+        found = line_minimum(o.at().line(np.ones(1)), -10.0, 10.0, 0.3)
         assert found.t == pytest.approx(1.0)
         assert found.left < found.t < found.right
         assert (found.down, found.up) == pytest.approx((-2 + 1e-3, 2 + 1e-3))

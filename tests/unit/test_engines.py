@@ -125,7 +125,7 @@ def test_a_vector_whose_memory_was_given_away_is_not_used(open_rows):
     rows = open_rows()
     z, dz, y, c = (rows.scatter(column.copy()) for column in (X[:, 0], X[:, 1], Y, np.ones(20)))
     small = {"loss": Hinge(), "times": (0.0, 0.5, 1.0)}
-    (moved, slopes), sums = rows.call(values.stretched, (z, dz, y, c), small, 2, "sum", reuse=(z, dz))
+    (moved, slopes), sums = rows.call(values.interval_cut, (z, dz, y, c), small, 2, "sum", reuse=(z, dz))
     assert_allclose(rows.gather(moved), X[:, 0] + 0.5 * X[:, 1])
     assert len(sums.value) == 4
     assert rows.gather(slopes).shape == (20,)

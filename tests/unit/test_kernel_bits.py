@@ -164,8 +164,8 @@ VECTORS = {
     "complete_gram": lambda: written(
         lambda gram: _kernels.complete_gram(gram, numbers(90), 2.0), np.tril(positive_matrix(90))
     ),
-    "loss_stretch": lambda: written(
-        lambda z, dz: _kernels.loss_stretch("hinge", NONE, z, dz, (0.1, 0.2, 0.4), LABELS[1], SCALES),
+    "loss_interval_cut": lambda: written(
+        lambda z, dz: _kernels.loss_interval_cut("hinge", NONE, z, dz, (0.1, 0.2, 0.4), LABELS[1], SCALES),
         numbers(N),
         positive(N),
     ),

@@ -64,7 +64,7 @@ def kink_buckets(
     sums: NDArray[float64],
     marks: NDArray[uint8],
 ) -> float: ...
-def loss_stretch(
+def loss_interval_cut(
     name: str,
     parameters: tuple[float, float],
     z: NDArray[float64],

@@ -12,10 +12,9 @@ namespace {
 // So many columns that the sums of all rows fit the registers of AVX2.
 constexpr std::size_t kWidth = 8;
 
-// The sums of kRows rows over a stretch of columns.
+// The sums of kRows rows over a tile of columns.
 template <std::size_t kRows, std::size_t kColumns, class Value>
-BEELINE_INLINE void dot_stretch(const Value* const* rows, std::size_t n, const double* w, std::size_t columns,
-                                double* z) {
+BEELINE_INLINE void dot_tile(const Value* const* rows, std::size_t n, const double* w, std::size_t columns, double* z) {
   double sums[kRows][kColumns] = {};
   for (std::size_t j = 0; j < n; ++j) {
     const double* weights = w + j * columns;
@@ -30,8 +29,8 @@ BEELINE_INLINE void dot_stretch(const Value* const* rows, std::size_t n, const d
 }
 
 template <std::size_t kRows, std::size_t kColumns, class Value>
-BEELINE_INLINE void axpy_stretch(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
-                                 double* out) {
+BEELINE_INLINE void axpy_tile(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
+                              double* out) {
   double held[kRows][kColumns];
   for (std::size_t r = 0; r < kRows; ++r)
     for (std::size_t k = 0; k < kColumns; ++k) held[r][k] = u[r * columns + k];
@@ -52,29 +51,29 @@ BEELINE_INLINE void axpy_stretch(const Value* const* rows, std::size_t n, const 
 
 struct Dot {
   template <std::size_t kRows, std::size_t kColumns, class Value>
-  static BEELINE_INLINE void stretch(const Value* const* rows, std::size_t n, const double* w, std::size_t columns,
-                                     std::size_t k, double* z) {
-    dot_stretch<kRows, kColumns>(rows, n, w + k, columns, z + k);
+  static BEELINE_INLINE void tile(const Value* const* rows, std::size_t n, const double* w, std::size_t columns,
+                                  std::size_t k, double* z) {
+    dot_tile<kRows, kColumns>(rows, n, w + k, columns, z + k);
   }
 };
 
 struct Axpy {
   template <std::size_t kRows, std::size_t kColumns, class Value>
-  static BEELINE_INLINE void stretch(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
-                                     std::size_t k, double* out) {
-    axpy_stretch<kRows, kColumns>(rows, n, u + k, columns, out + k);
+  static BEELINE_INLINE void tile(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
+                                  std::size_t k, double* out) {
+    axpy_tile<kRows, kColumns>(rows, n, u + k, columns, out + k);
   }
 };
 
-// All columns, stretch by stretch: eight at a time, then what is left in powers of two.
+// All columns, tile by tile: eight at a time, then what is left in powers of two.
 template <class Verb, std::size_t kRows, class Value>
 BEELINE_INLINE void all_columns(const Value* const* rows, std::size_t n, const double* in, std::size_t columns,
                                 double* out) {
   std::size_t k = 0;
-  for (; k + kWidth <= columns; k += kWidth) Verb::template stretch<kRows, kWidth>(rows, n, in, columns, k, out);
-  if (columns & 4) Verb::template stretch<kRows, 4>(rows, n, in, columns, k, out), k += 4;
-  if (columns & 2) Verb::template stretch<kRows, 2>(rows, n, in, columns, k, out), k += 2;
-  if (columns & 1) Verb::template stretch<kRows, 1>(rows, n, in, columns, k, out);
+  for (; k + kWidth <= columns; k += kWidth) Verb::template tile<kRows, kWidth>(rows, n, in, columns, k, out);
+  if (columns & 4) Verb::template tile<kRows, 4>(rows, n, in, columns, k, out), k += 4;
+  if (columns & 2) Verb::template tile<kRows, 2>(rows, n, in, columns, k, out), k += 2;
+  if (columns & 1) Verb::template tile<kRows, 1>(rows, n, in, columns, k, out);
 }
 
 // Four rows at once, or what there is one by one.

@@ -69,20 +69,20 @@ class Support {
     way_.assign(n, 0.0);
     const double enough = kEnough * rho;
     for (; steps_ < most && rho > enough; ++steps_) {
-      const double bend = product(p, q);
-      if (!(bend > 0)) {  // flat: along p until a weight stops it
+      const double curvature = product(p, q);
+      if (!(curvature > 0)) {  // flat: along p until a weight stops it
         way_ = p;
-        bend_ = 0;
+        curvature_ = 0;
         return;
       }
-      const double alpha = rho / bend, before = rho;
+      const double alpha = rho / curvature, before = rho;
       rho = 0;
       for (std::size_t k = 0; k < n; ++k) {
         way_[k] += alpha * p[k];
         r[k] -= alpha * q[k];
         rho += r[k] * r[k] * inverse_[k];
       }
-      bend_ += alpha * alpha * bend;  // the directions are conjugate
+      curvature_ += alpha * alpha * curvature;  // the directions are conjugate
       for (std::size_t k = 0; k < n; ++k) p[k] = inverse_[k] * r[k] + rho / before * p[k];
     }
   }
@@ -111,13 +111,13 @@ class Support {
   // q = Hessian · p; pᵀq, 0 where that is lost in rounding.
   double product(const std::vector<double>& p, std::vector<double>& q) {
     model_.product(features_, p.data(), q.data());
-    double bend = 0, scale = 0;
+    double curvature = 0, scale = 0;
     for (std::size_t k = 0; k < p.size(); ++k) {
       q[k] += penalty_.l2 * p[k];
-      bend += p[k] * q[k];
+      curvature += p[k] * q[k];
       scale += inverse_[k] > 0 ? p[k] * p[k] / inverse_[k] : 0.0;
     }
-    return bend > 1e-12 * scale ? bend : 0.0;
+    return curvature > 1e-12 * scale ? curvature : 0.0;
   }
 
   // The exact minimum of the model along w + t · way, t ≥ 0, and which weight ends there at zero (−1: none). Where a
@@ -129,12 +129,12 @@ class Support {
     std::sort(crossings.begin(), crossings.end());
     double t = 0;
     for (const auto& [at, k] : crossings) {
-      if (slope + bend_ * (at - t) >= 0) break;
-      slope += bend_ * (at - t) + 2 * penalty_.l1 * std::fabs(way_[k]);
+      if (slope + curvature_ * (at - t) >= 0) break;
+      slope += curvature_ * (at - t) + 2 * penalty_.l1 * std::fabs(way_[k]);
       t = at;
       if (slope >= 0 || !penalty_.may_fall(features_[k])) return {t, static_cast<std::ptrdiff_t>(k)};
     }
-    return {bend_ > 0 ? t - slope / bend_ : t, -1};
+    return {curvature_ > 0 ? t - slope / curvature_ : t, -1};
   }
 
   Model& model_;
@@ -142,7 +142,7 @@ class Support {
   const Penalty& penalty_;
   std::vector<std::uint32_t> features_;
   std::vector<double> residual_, inverse_, way_;
-  double work_ = 0, bend_ = 0;
+  double work_ = 0, curvature_ = 0;
   std::size_t steps_ = 0;
 };
 

@@ -135,26 +135,26 @@ void blend(Output a, Vector b, double part) {
   for (std::size_t i = 0, n = a.size(); i < n; ++i) into[i] += part * (from[i] - into[i]);
 }
 
-// Vectors are cut into stretches of fixed length, which threads share, and sums are added in the order of the
-// stretches.
-constexpr std::size_t kStretch = 1 << 14;
+// Vectors are cut into chunks of fixed length, which threads share, and sums are added in the order of the
+// chunks.
+constexpr std::size_t kChunk = 1 << 14;
 
 template <class Task>
-void each_stretch(std::size_t n, Task task) {
-  parallel_for((n + kStretch - 1) / kStretch,
-               [&](std::size_t part) { task(part * kStretch, std::min(kStretch, n - part * kStretch)); });
+void for_each_chunk(std::size_t n, Task task) {
+  parallel_for((n + kChunk - 1) / kChunk,
+               [&](std::size_t part) { task(part * kChunk, std::min(kChunk, n - part * kChunk)); });
 }
 
 template <class Part>
-double sum_of_stretches(std::size_t n, Part part) {
-  std::vector<double> sums((n + kStretch - 1) / kStretch);
-  each_stretch(n, [&](std::size_t begin, std::size_t count) { sums[begin / kStretch] = part(begin, count); });
+double sum_of_chunks(std::size_t n, Part part) {
+  std::vector<double> sums((n + kChunk - 1) / kChunk);
+  for_each_chunk(n, [&](std::size_t begin, std::size_t count) { sums[begin / kChunk] = part(begin, count); });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 double dot(Vector a, Vector b) {
   nb::gil_scoped_release release;
-  return sum_of_stretches(a.size(), [&](std::size_t begin, std::size_t count) {
+  return sum_of_chunks(a.size(), [&](std::size_t begin, std::size_t count) {
     return dense_dot(a.data() + begin, b.data() + begin, count);
   });
 }
@@ -162,15 +162,15 @@ double dot(Vector a, Vector b) {
 // Σ |a_j|.
 double absolute_sum(nb::ndarray<const double, nb::c_contig, nb::device::cpu> a) {
   nb::gil_scoped_release release;
-  return sum_of_stretches(a.size(),
-                          [&](std::size_t begin, std::size_t count) { return dense_size(a.data() + begin, count); });
+  return sum_of_chunks(a.size(),
+                       [&](std::size_t begin, std::size_t count) { return dense_size(a.data() + begin, count); });
 }
 
 // Scales down the numbers of the heavier sign until all of them sum to zero.
 void balance(Output a) {
   nb::gil_scoped_release release;
   const auto sum_of = [&](double sign) {
-    return sum_of_stretches(a.size(), [&](std::size_t begin, std::size_t count) {
+    return sum_of_chunks(a.size(), [&](std::size_t begin, std::size_t count) {
       double sum = 0;
 #pragma omp simd reduction(+ : sum)
       for (std::size_t j = begin; j < begin + count; ++j) sum += std::max(sign * a.data()[j], 0.0);
@@ -223,7 +223,7 @@ double weighted_median(Vector values, Vector weights) {
 // out += scale · a.
 void add_scaled(double scale, Vector a, Output out) {
   nb::gil_scoped_release release;
-  each_stretch(a.size(), [&](std::size_t begin, std::size_t count) {
+  for_each_chunk(a.size(), [&](std::size_t begin, std::size_t count) {
     dense_axpy(scale, a.data() + begin, out.data() + begin, count);
   });
 }
@@ -232,7 +232,7 @@ void add_scaled(double scale, Vector a, Output out) {
 // diagonal.
 double step_gradients(double alpha, Vector p, Vector q, Vector inverse, Output s, Output r) {
   nb::gil_scoped_release release;
-  return sum_of_stretches(p.size(), [&](std::size_t begin, std::size_t count) {
+  return sum_of_chunks(p.size(), [&](std::size_t begin, std::size_t count) {
     dense_axpy(alpha, p.data() + begin, s.data() + begin, count);
     dense_axpy(-alpha, q.data() + begin, r.data() + begin, count);
     return dense_weighted_norm(inverse.data() + begin, r.data() + begin, count);
@@ -242,17 +242,17 @@ double step_gradients(double alpha, Vector p, Vector q, Vector inverse, Output s
 // The next direction of conjugate gradients: p = M⁻¹r + βp.
 void turn_gradients(double beta, Vector inverse, Vector r, Output p) {
   nb::gil_scoped_release release;
-  each_stretch(r.size(), [&](std::size_t begin, std::size_t count) {
+  for_each_chunk(r.size(), [&](std::size_t begin, std::size_t count) {
     dense_turn(beta, inverse.data() + begin, r.data() + begin, p.data() + begin, count);
   });
 }
 
 // Matrices with a column for each of several problems. Rows are cut as vectors are.
-std::size_t rows_of_stretch(std::size_t columns) { return std::max<std::size_t>(1, kStretch / columns); }
+std::size_t rows_of_chunk(std::size_t columns) { return std::max<std::size_t>(1, kChunk / columns); }
 
 template <class Task>
-void each_row_stretch(std::size_t rows, std::size_t columns, Task task) {
-  const std::size_t most = rows_of_stretch(columns);
+void for_each_row_chunk(std::size_t rows, std::size_t columns, Task task) {
+  const std::size_t most = rows_of_chunk(columns);
   parallel_for((rows + most - 1) / most,
                [&](std::size_t part) { task(part, part * most, std::min(rows, (part + 1) * most)); });
 }
@@ -261,7 +261,7 @@ void each_row_stretch(std::size_t rows, std::size_t columns, Task task) {
 void split_columns(Grid x, Matrix out) {
   nb::gil_scoped_release release;
   const std::size_t rows = x.shape(0), columns = x.shape(1);
-  each_row_stretch(rows, columns, [&](std::size_t, std::size_t begin, std::size_t end) {
+  for_each_row_chunk(rows, columns, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t k = 0; k < columns; ++k)
       for (std::size_t j = begin; j < end; ++j) out.data()[k * rows + j] = x.data()[j * columns + k];
   });
@@ -292,7 +292,7 @@ void combine_columns(Vector a, Grid x, Vector b, Matrix y) {
   nb::gil_scoped_release release;
   const std::size_t columns = y.shape(1);
   Pattern scale(a.data(), columns), keep(b.data(), columns);
-  each_row_stretch(y.shape(0), columns, [&](std::size_t, std::size_t begin, std::size_t end) {
+  for_each_row_chunk(y.shape(0), columns, [&](std::size_t, std::size_t begin, std::size_t end) {
     scale.along(begin * columns, end * columns, [&](std::size_t at, std::size_t count) {
       dense_combine(scale.data(), x.data() + at, keep.data(), y.data() + at, count);
     });
@@ -302,9 +302,9 @@ void combine_columns(Vector a, Grid x, Vector b, Matrix y) {
 // out_k = Σ_j x_jk·y_jk.
 void dot_columns(Grid x, Grid y, Output out) {
   nb::gil_scoped_release release;
-  const std::size_t columns = x.shape(1), most = rows_of_stretch(columns);
+  const std::size_t columns = x.shape(1), most = rows_of_chunk(columns);
   std::vector<double> sums((x.shape(0) + most - 1) / most * columns, 0.0);
-  each_row_stretch(x.shape(0), columns, [&](std::size_t part, std::size_t begin, std::size_t end) {
+  for_each_row_chunk(x.shape(0), columns, [&](std::size_t part, std::size_t begin, std::size_t end) {
     Pattern sum(nullptr, columns);
     std::size_t used = 0;
     sum.along(begin * columns, end * columns, [&](std::size_t at, std::size_t count) {

@@ -70,34 +70,35 @@ BEELINE_CLONES Pair along_part(const Loss& loss, const double* z, const double* 
   return {value, slope};
 }
 
-// What a stretch of a line gives: the losses at a point of it, and a plane below them.
-struct StretchSums {
+// What an interval of a line gives: the losses at a point of it, and a plane below them.
+struct IntervalCutSums {
   double value = 0;   // Σ of the losses at the point
   double offset = 0;  // Σ of the rows' lines at zero
   double terms = 0;   // the sizes of what the offset is a sum of
   double slopes = 0;  // the sizes of what the slopes of the lines are sums of
-  StretchSums operator+(const StretchSums& other) const {
+  IntervalCutSums operator+(const IntervalCutSums& other) const {
     return {value + other.value, offset + other.offset, terms + other.terms, slopes + other.slopes};
   }
 };
 
-// z becomes z + t₁·dz. The losses there, and a plane below them from a stretch of the line, t₀ … t₂. A row's line below
-// c·l is a mean of its tangents at both ends, the one whose slope is that of the chord. For a loss of flat pieces with
-// one kink inside that is the mean of all tangents on the way. dz becomes the slopes of these lines. The ends may be
-// far away, where tangents are sums of large numbers that cancel: hence the sizes.
+// z becomes z + t₁·dz. The losses there, and a plane below them from an interval of the line, t₀ … t₂. A row's line
+// below c·l is a mean of its tangents at both ends, the one whose slope is that of the chord. For a loss of flat pieces
+// with one kink inside that is the mean of all tangents on the way. dz becomes the slopes of these lines. The ends may
+// be far away, where tangents are sums of large numbers that cancel: hence the sizes.
 template <class Loss>
-BEELINE_CLONES StretchSums stretch_part(const Loss& loss, double* z, double* dz, const std::array<double, 3>& t,
-                                        const double* y, const double* c, std::size_t n) {
+BEELINE_CLONES IntervalCutSums interval_cut_part(const Loss& loss, double* z, double* dz,
+                                                 const std::array<double, 3>& t, const double* y, const double* c,
+                                                 std::size_t n) {
   double value = 0, offset = 0, terms = 0, slopes = 0;
 #pragma omp simd reduction(+ : value, offset, terms, slopes)
   for (std::size_t i = 0; i < n; ++i) {
     const double left = z[i] + t[0] * dz[i], here = z[i] + t[1] * dz[i], right = z[i] + t[2] * dz[i];
     const Derivatives a = loss.at(left, y[i]), b = loss.at(right, y[i]);
-    const double bend = b.slope - a.slope, rise = b.value - a.value - a.slope * (right - left);
-    const double room = bend * (right - left), part = room > 0 ? rise / room : 0.0;
+    const double jump = b.slope - a.slope, rise = b.value - a.value - a.slope * (right - left);
+    const double room = jump * (right - left), part = room > 0 ? rise / room : 0.0;
     const double share = part > 0 ? (part < 1 ? part : 1.0) : 0.0;  // however rise was rounded
     z[i] = here;
-    dz[i] = c[i] * (a.slope + share * bend);
+    dz[i] = c[i] * (a.slope + share * jump);
     value += c[i] * loss.at(here, y[i]).value;
     offset += c[i] * ((1 - share) * (a.value - a.slope * left) + share * (b.value - b.slope * right));
     terms += c[i] * ((1 - share) * (std::fabs(a.value) + std::fabs(a.slope * left)) +

@@ -149,17 +149,17 @@ std::pair<double, double> loss_along(const std::string& name, const Parameters& 
   return {total.value, total.slope};
 }
 
-std::tuple<double, double, double, double> loss_stretch(const std::string& name, const Parameters& parameters, Output z,
-                                                        Output dz, std::array<double, 3> t, Vector y, Vector c,
-                                                        int threads) {
+std::tuple<double, double, double, double> loss_interval_cut(const std::string& name, const Parameters& parameters,
+                                                             Output z, Output dz, std::array<double, 3> t, Vector y,
+                                                             Vector c, int threads) {
   const std::size_t n = z.size();
   if (dz.size() != n || y.size() != n) throw std::invalid_argument("there must be one number a row");
   const Costs costs(c.data(), c.size(), n);
   nb::gil_scoped_release release;
-  const StretchSums total = with_loss(name, parameters, [&](auto loss) {
-    return sum_parts<StretchSums>(n, 1, threads, [&](std::size_t begin, std::size_t end) {
+  const IntervalCutSums total = with_loss(name, parameters, [&](auto loss) {
+    return sum_parts<IntervalCutSums>(n, 1, threads, [&](std::size_t begin, std::size_t end) {
       return sum_runs(begin, end, [&](std::size_t i, std::size_t stop) {
-        return stretch_part(loss, z.data() + i, dz.data() + i, t, y.data() + i, costs.from(i), stop - i);
+        return interval_cut_part(loss, z.data() + i, dz.data() + i, t, y.data() + i, costs.from(i), stop - i);
       });
     });
   });
@@ -209,8 +209,8 @@ double conjugate_sum(const std::string& name, const Parameters& parameters, Scor
 void bind_losses(nb::module_& m) {
   m.def("loss_sum", &loss_sum, "name"_a, "parameters"_a, "z"_a, "y"_a, "c"_a, "slopes"_a.none().noconvert(),
         "curvatures"_a.none().noconvert(), "threads"_a = 0);
-  m.def("loss_stretch", &loss_stretch, "name"_a, "parameters"_a, "z"_a.noconvert(), "dz"_a.noconvert(), "t"_a, "y"_a,
-        "c"_a, "threads"_a = 0);
+  m.def("loss_interval_cut", &loss_interval_cut, "name"_a, "parameters"_a, "z"_a.noconvert(), "dz"_a.noconvert(), "t"_a,
+        "y"_a, "c"_a, "threads"_a = 0);
   m.def("loss_along", &loss_along, "name"_a, "parameters"_a, "z"_a, "dz"_a, "t"_a, "y"_a, "c"_a, "threads"_a = 0);
   m.def("conjugate_sum", &conjugate_sum, "name"_a, "parameters"_a, "a"_a, "scale"_a, "y"_a, "c"_a, "threads"_a = 0);
 }

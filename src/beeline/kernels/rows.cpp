@@ -81,9 +81,9 @@ double sum_over_parts(const Rows& rows, std::size_t size, std::size_t per_entry,
     if (part > 0) std::fill(sum, sum + size, 0.0);
     totals[part] = add(parts.begin(part), parts.begin(part + 1), sum);
   }, threads);
-  constexpr std::size_t kStretch = 1 << 13;
-  parallel_for((size + kStretch - 1) / kStretch, [&](std::size_t stretch) {
-    const std::size_t begin = stretch * kStretch, end = std::min(size, begin + kStretch);
+  constexpr std::size_t kChunk = 1 << 13;
+  parallel_for((size + kChunk - 1) / kChunk, [&](std::size_t chunk) {
+    const std::size_t begin = chunk * kChunk, end = std::min(size, begin + kChunk);
     for (std::size_t part = 1; part < parts.count; ++part)
       dense_axpy(1.0, sums.get() + 8 + (part - 1) * stride + begin, out + begin, end - begin);
   }, threads);

@@ -98,9 +98,9 @@ void add_statistics(const Rows& rows, const Statistics& total, int threads) {
     parts[part] = OwnStatistics(rows.n_features);
     add_rows(rows, rows.n_rows * part / n_parts, rows.n_rows * (part + 1) / n_parts, parts[part].view());
   }, threads);
-  constexpr std::size_t kStretch = 1 << 13;
-  parallel_for((rows.n_features + kStretch - 1) / kStretch, [&](std::size_t stretch) {
-    const std::size_t begin = stretch * kStretch, end = std::min(rows.n_features, begin + kStretch);
+  constexpr std::size_t kChunk = 1 << 13;
+  parallel_for((rows.n_features + kChunk - 1) / kChunk, [&](std::size_t chunk) {
+    const std::size_t begin = chunk * kChunk, end = std::min(rows.n_features, begin + kChunk);
     for (auto& part : parts) merge(total, part.view(), begin, end);
   }, threads);
 }

@@ -7,10 +7,10 @@ namespace {
 
 #define BEELINE_INLINE inline __attribute__((always_inline))
 
-// One stretch of columns, so many that they fit the registers; a fixed number lets the compiler unroll the inner loop.
+// One tile of columns, so many that they fit the registers; a fixed number lets the compiler unroll the inner loop.
 template <std::size_t kWidth, class Index, class Value>
-BEELINE_INLINE void dot_stretch(const Index* indices, const Value* values, std::size_t n, const double* w,
-                                std::size_t columns, double* z) {
+BEELINE_INLINE void dot_tile(const Index* indices, const Value* values, std::size_t n, const double* w,
+                             std::size_t columns, double* z) {
   double even[kWidth] = {}, odd[kWidth] = {};
   std::size_t p = 0;
   for (; p + 1 < n; p += 2) {
@@ -33,8 +33,8 @@ BEELINE_INLINE void dot_stretch(const Index* indices, const Value* values, std::
 }
 
 template <std::size_t kWidth, class Index, class Value>
-BEELINE_INLINE void axpy_stretch(const Index* indices, const Value* values, std::size_t n, const double* u,
-                                 std::size_t columns, double* out) {
+BEELINE_INLINE void axpy_tile(const Index* indices, const Value* values, std::size_t n, const double* u,
+                              std::size_t columns, double* out) {
   double held[kWidth];
 #pragma omp simd
   for (std::size_t k = 0; k < kWidth; ++k) held[k] = u[k];
@@ -48,43 +48,43 @@ BEELINE_INLINE void axpy_stretch(const Index* indices, const Value* values, std:
 
 struct Dot {
   template <std::size_t kWidth, class Index, class Value>
-  static BEELINE_INLINE void stretch(const Index* indices, const Value* values, std::size_t n, const double* w,
-                                     std::size_t columns, std::size_t k, double* z) {
-    dot_stretch<kWidth>(indices, values, n, w + k, columns, z + k);
+  static BEELINE_INLINE void tile(const Index* indices, const Value* values, std::size_t n, const double* w,
+                                  std::size_t columns, std::size_t k, double* z) {
+    dot_tile<kWidth>(indices, values, n, w + k, columns, z + k);
   }
 };
 
 struct Axpy {
   template <std::size_t kWidth, class Index, class Value>
-  static BEELINE_INLINE void stretch(const Index* indices, const Value* values, std::size_t n, const double* u,
-                                     std::size_t columns, std::size_t k, double* out) {
-    axpy_stretch<kWidth>(indices, values, n, u + k, columns, out + k);
+  static BEELINE_INLINE void tile(const Index* indices, const Value* values, std::size_t n, const double* u,
+                                  std::size_t columns, std::size_t k, double* out) {
+    axpy_tile<kWidth>(indices, values, n, u + k, columns, out + k);
   }
 };
 
-// All columns, stretch by stretch: sixteen at a time, then eight, then the rest at once, since each stretch goes
+// All columns, tile by tile: sixteen at a time, then eight, then the rest at once, since each tile goes
 // through all entries of the row: with five columns (five folds) that is one walk, not two.
 template <class Verb, class Index, class Value>
 BEELINE_INLINE void all_columns(const Index* indices, const Value* values, std::size_t n, const double* in,
                                 std::size_t columns, double* out) {
   std::size_t k = 0;
-  for (; k + 16 <= columns; k += 16) Verb::template stretch<16>(indices, values, n, in, columns, k, out);
-  if (columns & 8) Verb::template stretch<8>(indices, values, n, in, columns, k, out), k += 8;
+  for (; k + 16 <= columns; k += 16) Verb::template tile<16>(indices, values, n, in, columns, k, out);
+  if (columns & 8) Verb::template tile<8>(indices, values, n, in, columns, k, out), k += 8;
   switch (columns & 7) {
     case 1:
-      return Verb::template stretch<1>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<1>(indices, values, n, in, columns, k, out);
     case 2:
-      return Verb::template stretch<2>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<2>(indices, values, n, in, columns, k, out);
     case 3:
-      return Verb::template stretch<3>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<3>(indices, values, n, in, columns, k, out);
     case 4:
-      return Verb::template stretch<4>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<4>(indices, values, n, in, columns, k, out);
     case 5:
-      return Verb::template stretch<5>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<5>(indices, values, n, in, columns, k, out);
     case 6:
-      return Verb::template stretch<6>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<6>(indices, values, n, in, columns, k, out);
     case 7:
-      return Verb::template stretch<7>(indices, values, n, in, columns, k, out);
+      return Verb::template tile<7>(indices, values, n, in, columns, k, out);
   }
 }
 

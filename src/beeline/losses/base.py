@@ -27,7 +27,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError, ParameterError
-from beeline.kernels import absolute_sum, conjugate_sum, dot, kink_buckets, loss_along, loss_stretch, loss_sum
+from beeline.kernels import absolute_sum, conjugate_sum, dot, kink_buckets, loss_along, loss_interval_cut, loss_sum
 
 __all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "Scope", "VectorLoss", "far_out", "parameters_of"]
 
@@ -383,14 +383,14 @@ class ScalarLoss(RowLoss):
             jumps.append(jump * (c if len(c) == 1 else c[rows]) * np.abs(along))
         return np.concatenate(times), np.concatenate(jumps)
 
-    def stretch(
+    def interval_cut(
         self, z: Floats, dz: Floats, times: tuple[float, float, float], y: Floats, c: Floats
     ) -> tuple[float, float, float, float]:
-        """A step along a line, and a plane below the losses that suits a stretch of it.
+        """A step along a line, and a plane below the losses that suits an interval of it.
 
-        `times` are (where the stretch begins, t, where it ends). The plane is made of one line a row, which lies below
+        `times` are (where the interval begins, t, where it ends). The plane is made of one line a row, which lies below
         c_i·l: a mean of the tangents at both ends, so that its slope is that of the chord between them. For a kink on
-        the way that is the mean of all tangents there are on the stretch.
+        the way that is the mean of all tangents there are on it.
 
         z becomes z + t·dz, and dz the slopes of the lines: new memory would cost as much time as the step itself. c may
         be one number for all rows.
@@ -401,7 +401,7 @@ class ScalarLoss(RowLoss):
         and of those that the slopes are sums of, to which their rounding is relative.
         """
         if self.compiled:
-            return loss_stretch(self.compiled, self.parameters, z, dz, times, y, c)
+            return loss_interval_cut(self.compiled, self.parameters, z, dz, times, y, c)
         left, moved, right = (z + t * dz for t in times)
         (low, falls), (high, rises) = self._evaluated(left, y), self._evaluated(right, y)
         room = (rises - falls) * (right - left)

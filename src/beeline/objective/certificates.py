@@ -67,7 +67,7 @@ class Allowance:
     ----------
     given_up
         The largest 1 − t_i: the part of a tangent that is given up so that slopes sum to zero.
-    drift
+    slope_error
         How far Σ t_i u_i x_i may be from the sum Σ u_i x_i as it was computed, in its norm.
     turnover
         Σ |u_i|·(the largest score) + Σ c_i·l(z_i), which conjugates and parts of scores add up to at most. For several
@@ -78,7 +78,7 @@ class Allowance:
     """
 
     given_up: float
-    drift: float
+    slope_error: float
     turnover: float
     rounding: float
 
@@ -98,14 +98,14 @@ class Allowance:
         if o.n_free:
             given_up, mass = _given_up(o, slopes, totals, size, unit)
         turnover = _turnover(point, size)
-        drift, rounding = (unit * size + mass) * o.longest_row, unit * (turnover + 2 * point.value)
+        slope_error, rounding = (unit * size + mass) * o.longest_row, unit * (turnover + 2 * point.value)
         if o.looks_at_all:
-            drift += unit * (size + float(np.abs(point.extra_slopes).sum()))
+            slope_error += unit * (size + float(np.abs(point.extra_slopes).sum()))
             rounding += left_over(point, totals)
         if (bent := point.omega_remainder) is not None:
-            drift += _OWN_ROUNDING * math.sqrt(dot(bent[1], bent[1]))
+            slope_error += _OWN_ROUNDING * math.sqrt(dot(bent[1], bent[1]))
             rounding += _OWN_ROUNDING * point.value
-        return cls(given_up, drift, turnover, rounding)
+        return cls(given_up, slope_error, turnover, rounding)
 
 
 def _turnover(point: Point, size: float) -> float:
@@ -222,14 +222,14 @@ def tangent_bound(point: Point) -> float:
     product, totals, risk = point.loss_gradient[: len(w)], point.loss_gradient[len(w) :], point.loss
     allowance = Allowance.of(point, point.slopes, totals)
     if o.penalty.plain:
-        fall = math.sqrt(dot(point.gradient[: len(w)], point.gradient[: len(w)])) + allowance.drift
+        fall = math.sqrt(dot(point.gradient[: len(w)], point.gradient[: len(w)])) + allowance.slope_error
         bound = point.value - square(fall) / (2 * o.penalty.l2) if o.penalty.l2 else -math.inf
         return _checked(bound - allowance.given_up * point.loss - allowance.rounding)
     if (own := point.omega_remainder) is not None:
         risk, product = risk + own[0], product + own[1]
-    s = o.penalty.bearable(product, allowance.drift)
-    floor = o.penalty.floor(s * product, s * allowance.drift)
-    lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w))
+    s = o.penalty.feasible_scale(product, allowance.slope_error)
+    floor = o.penalty.floor(s * product, s * allowance.slope_error)
+    lost = allowance.given_up * point.loss + allowance.slope_error * math.sqrt(dot(w, w))
     bound = s * (risk - dot(w, product) - lost) + floor - allowance.rounding
     if s < 1 and o.loss.has_conjugate:
         bound = max(_checked(bound), _dual_value(point, point.slopes, product, allowance))
@@ -253,9 +253,9 @@ def conjugate_bound(point: Point, slopes: RowVector, product: Floats) -> float:
 def _dual_value(point: Point, slopes: RowVector, v: Floats, allowance: Allowance) -> float:
     """D(a), less what the allowance says."""
     o = point.objective
-    scale = o.penalty.bearable(v, allowance.drift)
+    scale = o.penalty.feasible_scale(v, allowance.slope_error)
     (cost,) = o.rows.sum(values.conjugate, slopes, o.labels, o.costs, loss=o.loss, scale=-scale).value
-    floor = o.penalty.floor(scale * v, scale * allowance.drift)
+    floor = o.penalty.floor(scale * v, scale * allowance.slope_error)
     return _checked(floor - float(cost) - allowance.given_up * allowance.turnover - 2 * allowance.rounding)
 
 

@@ -76,7 +76,7 @@ class Penalty:
         """h(w)."""
         return self.l1 * (float(np.abs(w).sum()) if self.l1 else 0.0) + 0.5 * self.l2 * dot(w, w)
 
-    def bearable(self, v: Floats, margin: float = 0.0) -> float:
+    def feasible_scale(self, v: Floats, margin: float = 0.0) -> float:
         """The largest part s of v, at most all of it, at which no weight without a bound is pulled at by more than l1.
 
         With l2 > 0 there is no such limit.

@@ -477,7 +477,7 @@ class Line:
         ends = [side[0] for side in (left, right) if side is not None]
         return best[1], ends[0], ends[-1]
 
-    def stretch(self, t: float, begin: float, end: float) -> tuple[Point, float, RowVector, float]:
+    def interval_cut(self, t: float, begin: float, end: float) -> tuple[Point, float, RowVector, float]:
         """The point at t, and a plane below the loss of one score a row that suits the line between begin and end.
 
         The plane is given by its value where all scores are zero, less what rounding may have done to it, and its slope
@@ -487,7 +487,7 @@ class Line:
         o, point = self.point.objective, self.point
         assert isinstance(o.loss, ScalarLoss)
         beside, small = (point.z, self.dz, o.labels, o.rates), {"loss": o.loss, "times": (begin, t, end)}
-        (z, slopes), sums = o.rows.call(values.stretched, beside, small, 2, "sum", reuse=(point.z, self.dz))
+        (z, slopes), sums = o.rows.call(values.interval_cut, beside, small, 2, "sum", reuse=(point.z, self.dz))
         value, offset, terms, size = sums.value
         moved = point._moved_to(point.theta + t * self.direction, z)
         moved.__dict__["loss"] = float(value)

@@ -14,7 +14,7 @@ from beeline._types import Floats
 from beeline.kernels import add_scaled, dot
 from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, State, Step
-from beeline.solvers.bundle.planes import settled
+from beeline.solvers.bundle.planes import with_best_intercepts
 from beeline.solvers.needs import Needs
 from beeline.solvers.newton.newton import search
 from beeline.solvers.options import SolverOptions, option
@@ -72,7 +72,7 @@ class LBFGS(Solver):
         if theta is not None and objective.regularizer.nonnegative:
             signed = objective.n_weights
             theta = np.append(np.maximum(theta[:signed], 0), theta[signed:])
-        level = settled if objective.loss.convex else _as_it_is
+        level = with_best_intercepts if objective.loss.convex else _as_it_is
         point, passes = level(objective.at(theta), _LEVEL * self.tol), float(start is not None)
         pairs, bound, still = _Pairs(self.options.memory), -math.inf, 0
         small = 0.0 if objective.loss.convex else self.tol * _norm_of_gradient(objective.at())

@@ -20,7 +20,7 @@ from beeline.data.store.statistics import Statistics
 
 __all__ = ["PartWriter"]
 
-_STRETCH = 16 << 20  # rows are cut by their sizes, and lists of these should stay small beside the memory budget
+_PIECE = 16 << 20  # rows are cut by their sizes, and lists of these should stay small beside the memory budget
 
 
 class PartWriter:
@@ -50,7 +50,7 @@ class PartWriter:
 
     def write(self, block: Block) -> None:
         """Take the rows of a block; nothing of it is kept when this returns."""
-        for piece in block.pieces(_STRETCH):
+        for piece in block.pieces(_PIECE):
             self._write(piece.canonical())  # features increase in a store
 
     def _write(self, block: Block) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "faults",
     "group_slope_sums",
     "intercept_hessian",
+    "interval_cut",
     "kink_histogram",
     "kinks_in_bucket",
     "loss_sum",
@@ -28,7 +29,6 @@ __all__ = [
     "slope_size_at",
     "slopes",
     "slopes_and_extra",
-    "stretched",
     "within",
 ]
 
@@ -171,7 +171,7 @@ def kinks_in_bucket(
     return *loss.kinks_in_bucket(marks, z, dz, y, c, bucket), np.array([count])
 
 
-def stretched(
+def interval_cut(
     shard: Shard,
     z: Floats,
     dz: Floats,
@@ -182,14 +182,14 @@ def stretched(
     times: tuple[float, float, float],
     out: tuple[Floats, Floats],
 ) -> tuple[tuple[Floats, Floats], tuple[float, float, float, float]]:
-    """A step along a line, and a plane below the losses that suits a stretch of it, as `ScalarLoss.stretch` makes them.
+    """A step along a line, and a cut for an interval of it, as `ScalarLoss.interval_cut` makes them.
 
     Stays: the scores after the step and the slopes of the plane. They take the memory of z and dz, which is why these
     are given up.
     """
     assert out[0] is z
     assert out[1] is dz
-    return (z, dz), loss.stretch(z, dz, times, y, c)
+    return (z, dz), loss.interval_cut(z, dz, times, y, c)
 
 
 def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: Floats) -> tuple[list[str]]:

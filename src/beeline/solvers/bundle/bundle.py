@@ -17,10 +17,17 @@ from beeline.objective.certificates import Allowance
 from beeline.objective.intercepts import newton_shifted
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.bundle.centre import CentredModel
-from beeline.solvers.bundle.line_search import has_kinks, least, valley
-from beeline.solvers.bundle.lp import LinearModel, UnsolvableError
-from beeline.solvers.bundle.models import Minimum, Model, QuadraticModel, SinglePlane
-from beeline.solvers.bundle.planes import Plane, Planes, balances, settled, settled_with_tangent, tangent
+from beeline.solvers.bundle.line_search import has_kinks, least, line_minimum
+from beeline.solvers.bundle.lp import LinearProgramModel, UnsolvableError
+from beeline.solvers.bundle.models import Minimum, PlanesModel, QuadraticModel, SinglePlane
+from beeline.solvers.bundle.planes import (
+    Plane,
+    Planes,
+    balances,
+    tangent,
+    with_best_intercepts,
+    with_best_intercepts_and_tangent,
+)
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
 
@@ -120,8 +127,8 @@ class Bundle(Solver):
     - `ocas` (Franc & Sonnenburg 2009): the best point so far moves towards w_t as far as J falls, exactly so for a
       piecewise linear loss, and the plane is taken near it, a tenth of the way on to w_t, but, unlike there, no farther
       than four times the step. J never rises, and there are far fewer steps. Also unlike there, a plane of a piecewise
-      linear loss is a mean of the tangents on a stretch of the line around that point, row by row: where there are more
-      features than rows, most rows end up at their kinks, and planes that take these by parts say much more.
+      linear loss is a mean of the tangents on an interval of the line around that point, row by row: where there are
+      more features than rows, most rows end up at their kinks, and planes that take these by parts say much more.
     - `line`: as `bmrm`, with a model of one plane only, which is mixed with each new one by a line search (section 6).
 
     The model is minimised by its dual, a quadratic programme over the planes (12), where Ω has an L2 part; by the
@@ -164,7 +171,7 @@ class Bundle(Solver):
                 yield Step(best.theta, best.value, run.bound, passes, final=True, facts=run.facts(model, penalty))
                 return
             if minimum.slack is not None and best.value - minimum.bound <= self.tol * best.value:
-                best, tried = _thinned(best, minimum.slack, run.accuracy)
+                best, tried = _sparsified(best, minimum.slack, run.accuracy)
                 passes += tried
             final = run.note(best.value, minimum.bound)
             yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
@@ -173,11 +180,11 @@ class Bundle(Solver):
                 plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
                 best = min(best, near, key=lambda point: point.value)
             elif has_kinks(objective) and objective.intercept != "free":
-                best, plane, again = _stride(best, minimum, run, penalty)
+                best, plane, again = _advance_with_cut(best, minimum, run, penalty)
                 passes += again
             else:
                 best, near = _advance(best, minimum, run, bounded=penalty.bounded)
-                best, plane, near = settled_with_tangent(best, near, run.accuracy)
+                best, plane, near = with_best_intercepts_and_tangent(best, near, run.accuracy)
                 best = min(best, near, key=lambda point: point.value)
 
     def _penalty(self, objective: Objective) -> Penalty:
@@ -197,7 +204,7 @@ class Bundle(Solver):
         low, high = np.append(low, np.full(rest, -np.inf)), np.append(high, np.full(rest, np.inf))
         return Penalty(strength * omega.l1, strength * omega.l2, low, high)
 
-    def _model(self, objective: Objective, penalty: Penalty) -> Model:
+    def _model(self, objective: Objective, penalty: Penalty) -> PlanesModel:
         n, options = objective.n_regularized, self.options
         if options.variant == "line":
             return SinglePlane(penalty, n)
@@ -210,7 +217,7 @@ class Bundle(Solver):
         scale = objective.null.size or objective.total_cost or 1.0
         if options.variant == "ocas" and CentredModel.takes(penalty, planes):
             return CentredModel(penalty, planes, scale, self.tol)
-        return LinearModel(penalty, planes, scale)
+        return LinearProgramModel(penalty, planes, scale)
 
 
 def _check(point: Point) -> None:
@@ -230,32 +237,32 @@ def _theta(best: Point, minimum: Minimum) -> Floats:
     return theta
 
 
-def _stride(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane, int]:
+def _advance_with_cut(best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane, int]:
     """(the best point on the line from here to the model's minimum, a plane, passes beyond the two of every step).
 
     At a point of a line on which J rises, a tangent lies above J⁻ at the model's minimum, and so does any mean of such
     tangents. One row by row says more than one tangent: rows near their kinks come in by parts, as they do in the
-    optimum. The stretch also reaches back a little, where J still falls. A plane that would cut too little off is taken
-    anew from J's rise alone; the scores of the direction, which the first one used up, cost another pass then.
+    optimum. The interval also reaches back a little, where J still falls. A plane that would cut too little off is
+    taken anew from J's rise alone; the scores of the direction, which the first one used up, cost another pass then.
     """
     direction = _theta(best, minimum) - best.theta
     line = best.line(direction)
     t = run.searched(line, bounded=penalty.bounded)
-    ahead = _ahead(t)
-    best, plane = _stretched(line, t, t - ahead, t + 3 * ahead)
+    distance = _plane_distance(t)
+    best, plane = _interval_cut(line, t, t - distance, t + 3 * distance)
     cut = plane.at(minimum.weights) + penalty.value(minimum.weights)
     if cut >= minimum.bound + 0.5 * (best.value - minimum.bound):
         return best, plane, 0
-    return *_stretched(best.line(direction), 0.0, 0.0, 2 * ahead), 2
+    return *_interval_cut(best.line(direction), 0.0, 0.0, 2 * distance), 2
 
 
-def _stretched(line: Line, t: float, begin: float, end: float) -> tuple[Point, Plane]:
-    best, offset, slopes, size = line.stretch(t, begin, end)
+def _interval_cut(line: Line, t: float, begin: float, end: float) -> tuple[Point, Plane]:
+    best, offset, slopes, size = line.interval_cut(t, begin, end)
     allowance = Allowance.of(best, slopes, np.zeros(1), size)
     return best, Plane.of(best, best.objective.weighted(slopes), offset, allowance)
 
 
-def _ahead(t: float) -> float:
+def _plane_distance(t: float) -> float:
     """How far beyond the best point planes are taken. One too near says nothing new once rounding is in its way."""
     return min(_MIX, max(_STRIDE * t, _NEAREST) if t else _MIX) * (1 - t)
 
@@ -264,40 +271,40 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     """(the best point on the line from here to the model's minimum, the point where to take a plane); one pass."""
     line = best.line(_theta(best, minimum) - best.theta)
     if best.objective.n_free and not len(minimum.intercepts):
-        line = _leaning(line, run)
+        line = _towards_best_intercepts(line, run)
     t = run.searched(line, bounded=bounded)
-    ahead = _ahead(t)
-    moved, near = (line.move(t) if t else best), line.move(t + ahead)
+    distance = _plane_distance(t)
+    moved, near = (line.move(t) if t else best), line.move(t + distance)
     if has_kinks(best.objective) or best.objective.intercept != "free":
         moved.ask_loss()
     else:
         moved.ask()
     # Where an exponential is beyond all numbers, a programme could not even hold its plane.
-    while not has_kinks(best.objective) and ahead > 1e-12 and near.value > _HIGHEST * max(best.value, run.at_zero):
-        ahead *= 0.1
-        near = line.move(t + ahead)
+    while not has_kinks(best.objective) and distance > 1e-12 and near.value > _HIGHEST * max(best.value, run.at_zero):
+        distance *= 0.1
+        near = line.move(t + distance)
     return moved, near
 
 
-def _thinned(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
+def _sparsified(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int]:
     """(the best point without as many weights with a slack as J does not rise without, passes)."""
     for k, allowed in enumerate(_SLACKS):
         theta = best.theta.copy()
         theta[: len(slack)][slack > allowed] = 0.0
-        thin = settled(best.objective.at(theta), accuracy)
+        thin = with_best_intercepts(best.objective.at(theta), accuracy)
         if thin.value <= best.value:
             return thin, k + 1
     return best, len(_SLACKS)
 
 
-def _leaning(line: Line, run: _Progress) -> Line:
+def _towards_best_intercepts(line: Line, run: _Progress) -> Line:
     """The line to the same weights, with the intercepts that suit them best; roughly, for it is but a direction."""
     end = line.move(1.0)
     if has_kinks(end.objective) and end.objective.n_outputs == 1:
-        run.lean = valley(end.along_intercept(), -np.inf, np.inf, run.lean or _FIRST_LEAN, roughly=True).t
+        run.lean = line_minimum(end.along_intercept(), -np.inf, np.inf, run.lean or _FIRST_LEAN, roughly=True).t
         best = end.shifted(run.lean)
     else:
-        best = newton_shifted(end, clipped=True) or settled(end, run.accuracy)
+        best = newton_shifted(end, clipped=True) or with_best_intercepts(end, run.accuracy)
     shift = best.theta - end.theta
     k = line.point.objective.n_outputs
     if line.point.objective.intercept != "free":
@@ -359,7 +366,7 @@ class _Progress:
             self.still += 1
         return self.still > _PATIENCE
 
-    def facts(self, model: Model, penalty: Penalty) -> dict[str, float]:
+    def facts(self, model: PlanesModel, penalty: Penalty) -> dict[str, float]:
         """What a result says beside the point."""
         facts: dict[str, float] = {"planes": self.planes, "plane_bytes": model.nbytes}
         gap = self.tol * abs(self.value)

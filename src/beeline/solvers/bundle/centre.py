@@ -9,7 +9,7 @@ from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.kernels import dot, solve_positive
 from beeline.objective import Penalty
-from beeline.solvers.bundle.lp import LinearModel
+from beeline.solvers.bundle.lp import LinearProgramModel
 from beeline.solvers.bundle.models import Minimum
 from beeline.solvers.bundle.planes import Planes
 
@@ -29,7 +29,7 @@ _ASTRAY = 2.0  # times J⁺, that no Ω of a centre exceeds: the model there is 
 _EXACT = 1e-4  # of J, a gap from which on vertices take fewer steps than centres: planes have closed in on the minimum
 
 
-class CentredModel(LinearModel):
+class CentredModel(LinearProgramModel):
     """The same model, but what it returns for its minimum is a point on the central path of the programme (11).
 
     The vertex of a linear programme jumps from one far corner to another as planes come in, the more so the smaller λ
@@ -63,7 +63,7 @@ class CentredModel(LinearModel):
     @staticmethod
     def takes(penalty: Penalty, planes: Planes) -> bool:
         """Whether there are weights, all intercepts are eliminated, and no bound is another one than zero."""
-        if planes.tails.shape[1] or not planes.slopes.n_features:
+        if planes.intercept_slopes.shape[1] or not planes.slopes.n_features:
             return False
         if penalty.lower is None or penalty.upper is None:
             return True
@@ -194,7 +194,7 @@ class _Point:
             v = self.planes.transposed(alpha)
             part = 0.3 * float(((self.l1 - np.abs(v)) / np.maximum(np.abs(turn), 1e-300)).min())
             alpha = self._towards(alpha, new, max(1e-12, min(0.1, part)))
-        self.alpha, self.ahead = alpha, 0.1 * gap
+        self.alpha, self.margin = alpha, 0.1 * gap
         self._settle(-np.inf)
 
     @staticmethod
@@ -205,7 +205,9 @@ class _Point:
         """Slacks anew, so that rounding does not add up; ξ as it is, or above all planes."""
         heights = self.planes.scores(self._signed(self.x)) + self.offsets
         highest = float(heights.max())
-        self.top = top if top > highest else highest + (self.ahead if top == -np.inf else 1e-12 * abs(highest) + 1e-300)
+        self.top = (
+            top if top > highest else highest + (self.margin if top == -np.inf else 1e-12 * abs(highest) + 1e-300)
+        )
         self.s = self.top - heights
         v = self.planes.transposed(self.alpha)
         self.z = self.l1 + self.signs * v[self.places]

@@ -16,17 +16,17 @@ from beeline.engines.verbs import values
 from beeline.losses import Absolute, ScalarLoss
 from beeline.objective import Line, Objective
 
-__all__ = ["Valley", "has_kinks", "least", "valley", "valleys"]
+__all__ = ["LineMinimum", "has_kinks", "least", "line_minima", "line_minimum"]
 
 _BUCKETS = 254  # of a window, by which the kinks are sorted out
 _FARTHEST = 1e100
 _MANY = 1 << 16  # kinks of a bucket and shard, above which they are not sorted but counted once more
 _NARROWEST = 1e-14  # of its place, that a bucket may be wide
-_BESIDE = 1.0137  # times of kinks are often round numbers, and there J has two slopes: windows end a little beside
+_OFF_KINKS = 1.0137  # times of kinks are often round numbers, and there J has two slopes: windows end a little beside
 
 
 @dataclass(frozen=True)
-class Valley:
+class LineMinimum:
     """The minimum of J along a line, and where its neighbouring pieces can be seen from.
 
     Attributes
@@ -52,7 +52,9 @@ def least(line: Line, high: float, first: float, accuracy: float, *, roughly: bo
     `first` is where it looks first. For a piecewise linear loss a bucket of its kinks will do, `roughly`.
     """
     if has_kinks(line.point.objective):
-        return max(0.0, valley(line, 0.0, high, first, roughly=roughly).t)  # a kink at zero may be rounded to below it
+        return max(
+            0.0, line_minimum(line, 0.0, high, first, roughly=roughly).t
+        )  # a kink at zero may be rounded to below it
     return line.least(0.0, high, min(first, high), accuracy)
 
 
@@ -62,12 +64,14 @@ def has_kinks(objective: Objective) -> bool:
     return pieces and objective.regularizer.separable and not objective.looks_at_all
 
 
-def valley(line: Line, low: float, high: float, first: float, *, roughly: bool = False) -> Valley:
-    """The minimum along one line, as `valleys` finds it."""
-    return valleys([line], low, high, first, roughly=roughly)[0]
+def line_minimum(line: Line, low: float, high: float, first: float, *, roughly: bool = False) -> LineMinimum:
+    """The minimum along one line, as `line_minima` finds it."""
+    return line_minima([line], low, high, first, roughly=roughly)[0]
 
 
-def valleys(lines: Sequence[Line], low: float, high: float, first: float, *, roughly: bool = False) -> list[Valley]:
+def line_minima(
+    lines: Sequence[Line], low: float, high: float, first: float, *, roughly: bool = False
+) -> list[LineMinimum]:
     """The exact minima for a piecewise linear loss, by its kinks: J is a parabola, or flat, between any two.
 
     A histogram of the kinks in a window of the line gives the slope of J at the edges of its buckets; the kinks of the
@@ -102,12 +106,12 @@ class _Search:
 
     def __init__(self, line: Line, low: float, high: float, first: float, roughly: bool) -> None:
         self.line, self.low, self.high, self.roughly = line, low, high, roughly
-        self.found: Valley | None = None
+        self.found: LineMinimum | None = None
         if low > -np.inf:
-            self.begin, self.end = low, low + _BESIDE * (first - low)
+            self.begin, self.end = low, low + _OFF_KINKS * (first - low)
         else:
             width = 2.0 * max(line.point.objective.natural_width, abs(first)) if roughly else 0.1 * max(1.0, abs(first))
-            reach = _BESIDE * width
+            reach = _OFF_KINKS * width
             self.begin, self.end = first - reach, first + reach
         self.end = min(self.end, high * (1 + 1e-9))
         self.moved = 0  # up or down; it never turns back, however the slopes at the seam of two windows are rounded
@@ -131,7 +135,7 @@ class _Search:
             if self.roughly:
                 self.found = self.window.crossing(self.high)
         elif self.inside:  # all kinks are at one place, but for rounding
-            self.found = Valley(min(0.5 * (self.begin + self.end), self.high), self.begin, self.end)
+            self.found = LineMinimum(min(0.5 * (self.begin + self.end), self.high), self.begin, self.end)
         else:
             self._go_on(self.window)
 
@@ -149,21 +153,21 @@ class _Search:
             self.moved, self.begin, self.end = -1, max(begin - 8 * width, self.low), begin
 
     def _take_kinks(self, window: _Window, kinks: _Kinks) -> None:
-        if kinks.told is not None:
-            self.found = _lowest(window, *kinks.told, self.high)
+        if kinks.sorted_kinks is not None:
+            self.found = _lowest(window, *kinks.sorted_kinks, self.high)
             return
         self.begin, self.end = window.edge(window.bucket), window.edge(window.bucket + 1)
         self.window = self.kinks = None
         self.inside = True
         if self.end - self.begin <= _NARROWEST * max(abs(self.begin), abs(self.end)):
-            self.found = Valley(min(0.5 * (self.begin + self.end), self.high), self.begin, self.end)
+            self.found = LineMinimum(min(0.5 * (self.begin + self.end), self.high), self.begin, self.end)
 
 
-def _at(t: float) -> Valley:
-    return Valley(t, t, t)
+def _at(t: float) -> LineMinimum:
+    return LineMinimum(t, t, t)
 
 
-def _lowest(window: _Window, times: Floats, jumps: Floats, high: float) -> Valley:
+def _lowest(window: _Window, times: Floats, jumps: Floats, high: float) -> LineMinimum:
     """Where J is least in the bucket of a window whose kinks, in order, are given."""
     k = window.bucket
     start, end, slope = window.edge(k), window.edge(k + 1), float(window.slopes[k])
@@ -180,7 +184,7 @@ def _lowest(window: _Window, times: Floats, jumps: Floats, high: float) -> Valle
     beyond = times[after] if after < len(times) else end
     down, up = float(falls + curvature * (stop - before)), float(behind[after - 1]) if after else math.nan
     stop = min(stop, high)
-    return Valley(stop, 0.5 * float(before + stop), 0.5 * float(stop + beyond), down, up)
+    return LineMinimum(stop, 0.5 * float(before + stop), 0.5 * float(stop + beyond), down, up)
 
 
 class _Window:
@@ -190,9 +194,9 @@ class _Window:
         self.line, self.low, self.high = line, low, high
         o, loss = line.point.objective, line.point.objective.loss
         assert isinstance(loss, ScalarLoss)
-        self.beside = (line.point.z, line.dz, o.labels, o.rates)
+        self.row_vectors = (line.point.z, line.dz, o.labels, o.rates)
         small = {"loss": loss, "between": (low, high), "buckets": _BUCKETS}
-        (self.marks,), self.sums = o.rows.call(values.kink_histogram, self.beside, small, 1, "sum")
+        (self.marks,), self.sums = o.rows.call(values.kink_histogram, self.row_vectors, small, 1, "sum")
 
     @cached_property
     def slopes(self) -> Floats:
@@ -235,7 +239,7 @@ class _Window:
         """Where bucket k begins."""
         return self.low + (self.high - self.low) * k / _BUCKETS
 
-    def crossing(self, high: float) -> Valley:
+    def crossing(self, high: float) -> LineMinimum:
         """Where the slope would be zero, if it rose evenly in the bucket of the minimum."""
         k = self.bucket
         below, above = float(self.slopes[k]), float(self.slopes[k + 1])
@@ -250,11 +254,11 @@ class _Kinks:
         self.window = window
         o = window.line.point.objective
         self.asked: Promise = o.rows.concat(
-            values.kinks_in_bucket, window.marks, *window.beside, loss=o.loss, bucket=window.bucket, most=_MANY
+            values.kinks_in_bucket, window.marks, *window.row_vectors, loss=o.loss, bucket=window.bucket, most=_MANY
         )
 
     @cached_property
-    def told(self) -> tuple[Floats, Floats] | None:
+    def sorted_kinks(self) -> tuple[Floats, Floats] | None:
         """When J bends, and by how much its derivative jumps there, in order; None where that is too often."""
         times, jumps, counts = self.asked.value
         if len(times) < counts.sum():

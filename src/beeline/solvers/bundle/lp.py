@@ -9,10 +9,10 @@ import numpy as np
 from beeline._forks import import_late
 from beeline._types import Floats, Ints
 from beeline.objective import Penalty
-from beeline.solvers.bundle.models import Minimum, Model
+from beeline.solvers.bundle.models import Minimum, PlanesModel
 from beeline.solvers.bundle.planes import Plane, Planes
 
-__all__ = ["LinearModel", "UnsolvableError"]
+__all__ = ["LinearProgramModel", "UnsolvableError"]
 
 _ROUNDS = 50
 _AT_ONCE = 500  # weights that enter a programme together
@@ -23,7 +23,7 @@ class UnsolvableError(ArithmeticError):
     """A programme has numbers that are too large, or too different, for its solver."""
 
 
-class LinearModel(Model):
+class LinearProgramModel(PlanesModel):
     """min over w, ξ of ξ + λ‖w‖₁ with ξ ≥ 0 and ξ ≥ ⟨a, w⟩ + b for all planes (B4): the programme (11).
 
     One programme lives through all steps: a plane is a row that is added, one that is dropped a row that is deleted,
@@ -46,7 +46,7 @@ class LinearModel(Model):
 
     def __init__(self, penalty: Penalty, planes: Planes, scale: float) -> None:
         self.penalty, self.planes, self.scale = penalty, planes, scale
-        self.programme = _empty_programme(planes.tails.shape[1])
+        self.programme = _empty_programme(planes.intercept_slopes.shape[1])
         self.rows = np.zeros(0, dtype=np.int64)  # numbers of the planes that are in the programme
         self.units = np.zeros(0)  # of the columns, in slopes
         self.columns = np.zeros(0, dtype=np.int64)  # j + 1 for the positive part of weight j, −(j + 1) for the negative
@@ -101,7 +101,7 @@ class LinearModel(Model):
         feature, sign = np.abs(self.columns) - 1, np.sign(self.columns)
         for k in np.nonzero(~np.isin(numbers, self.rows))[0] + 1:
             slopes = sign * self.planes.slopes.values[k, feature] / self.units
-            row = np.concatenate([[-1.0], self.planes.tails[k] / self.scale, slopes])
+            row = np.concatenate([[-1.0], self.planes.intercept_slopes[k] / self.scale, slopes])
             places = np.arange(len(row), dtype=np.int32)
             _done(self.programme.addRow(-np.inf, -self.planes.offsets[k] / self.scale, len(row), places, row))
             self.rows = np.append(self.rows, self.planes.numbers[k])
@@ -138,7 +138,7 @@ class LinearModel(Model):
         self.columns, self.units = np.append(self.columns, entering), np.append(self.units, units)
 
     def _primal(self, values: Floats) -> tuple[Floats, Floats]:
-        k = self.planes.tails.shape[1]
+        k = self.planes.intercept_slopes.shape[1]
         w = np.zeros(len(self.most))
         parts = values[1 + k :] * (self.scale / self.units)
         np.add.at(w, np.abs(self.columns) - 1, np.sign(self.columns) * parts)

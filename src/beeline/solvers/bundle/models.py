@@ -14,7 +14,7 @@ from beeline.objective import Penalty
 from beeline.solvers.bundle.planes import Plane, Planes
 from beeline.solvers.bundle.simplex_qp import independent_rows, maximise
 
-__all__ = ["Minimum", "Model", "QuadraticModel", "SinglePlane"]
+__all__ = ["Minimum", "PlanesModel", "QuadraticModel", "SinglePlane"]
 
 _NEWTON_STEPS = 30
 _UNIT = 32 * float(np.finfo(np.float64).eps)
@@ -42,7 +42,7 @@ class Minimum:
     slack: Floats | None = None
 
 
-class Model(ABC):
+class PlanesModel(ABC):
     """h(w) + max over planes of ⟨a, w⟩ + b."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Model(ABC):
         """The largest ‖a‖² of any plane so far."""
 
 
-class QuadraticModel(Model):
+class QuadraticModel(PlanesModel):
     """A model whose h is strongly convex, by its dual: max over the simplex of D(α) = αᵀb + min over w of h(w) + wᵀAα.
 
     For ½λ‖w‖² that is the quadratic programme (12), D(α) = αᵀb − ‖Aα‖²/(2λ) and w = −Aα/λ. With an L1 part or bounds, D
@@ -93,7 +93,7 @@ class QuadraticModel(Model):
     def minimise(self, gap: float) -> Minimum:
         """By one programme, or as many as D has pieces on the way."""
         planes = self.planes
-        rows, turn = independent_rows(planes.tails.T) if planes.tails.shape[1] else (None, None)
+        rows, turn = independent_rows(planes.intercept_slopes.T) if planes.intercept_slopes.shape[1] else (None, None)
         if self.penalty.plain:
             H = planes.gram / self.penalty.l2
             alpha, multipliers = maximise(H, planes.offsets, planes.alpha, _ENOUGH * gap, rows)
@@ -182,7 +182,7 @@ def _product(H: Floats, alpha: Floats) -> Floats:
     return product
 
 
-class SinglePlane(Model):
+class SinglePlane(PlanesModel):
     """The model of the variant without a quadratic programme (B6; section 6 of the paper).
 
     All planes so far are one, the mean that the dual took of them. A new one is mixed with it as the proof of theorem 2
@@ -191,7 +191,7 @@ class SinglePlane(Model):
 
     def __init__(self, penalty: Penalty, n_weights: int) -> None:
         self.penalty = penalty
-        self.slope, self.offset, self.drift, self._steepest = np.zeros(n_weights), 0.0, 0.0, 0.0
+        self.slope, self.offset, self.slope_error, self._steepest = np.zeros(n_weights), 0.0, 0.0, 0.0
 
     def add(self, plane: Plane) -> None:
         """Mix it in."""
@@ -201,7 +201,7 @@ class SinglePlane(Model):
         t = self._climb(along, rise)
         add_scaled(t, along, self.slope)
         self.offset += t * rise
-        self.drift += t * (plane.drift - self.drift) + _UNIT * float(np.sqrt(dot(slope, slope)))
+        self.slope_error += t * (plane.slope_error - self.slope_error) + _UNIT * float(np.sqrt(dot(slope, slope)))
 
     def _climb(self, along: Floats, rise: float) -> float:
         def slope(t: float) -> float:
@@ -232,4 +232,4 @@ class SinglePlane(Model):
         """In closed form."""
         w = self.penalty.least(self.slope)
         rounding = _UNIT * (abs(self.offset) + self.penalty.value(w))
-        return Minimum(w, np.zeros(0), self.offset + self.penalty.floor(self.slope, self.drift) - rounding)
+        return Minimum(w, np.zeros(0), self.offset + self.penalty.floor(self.slope, self.slope_error) - rounding)

@@ -21,11 +21,11 @@ from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
 from beeline.objective.intercepts import level_intercepts
-from beeline.solvers.bundle.line_search import Valley, has_kinks, valley, valleys
+from beeline.solvers.bundle.line_search import LineMinimum, has_kinks, line_minima, line_minimum
 
-__all__ = ["Plane", "Planes", "balances", "settled", "settled_with_tangent", "tangent"]
+__all__ = ["Plane", "Planes", "balances", "tangent", "with_best_intercepts", "with_best_intercepts_and_tangent"]
 
-_COLUMNS = ("_slopes", "_tails", "_offsets", "_drifts", "_unused", "_numbers")
+_COLUMNS = ("_slopes", "_intercept_slopes", "_offsets", "_slope_errors", "_unused", "_numbers")
 _UNIT = 32 * float(np.finfo(np.float64).eps)  # what a sum over planes may be off by
 _NARROWEST = 14  # times that a width is divided by four
 _FIRST = 1e-3  # shift of an intercept that is looked at
@@ -34,15 +34,15 @@ _FIRST_ROOM = 32  # planes; what is not used yet takes address space only
 
 @dataclass(frozen=True)
 class Plane:
-    """R(θ) ≥ ⟨slope, θ⟩ + offset − drift·‖w‖ for all θ.
+    """R(θ) ≥ ⟨slope, θ⟩ + offset − slope_error·‖w‖ for all θ.
 
     What rounding may have done to a plane, and what it took to level it along an intercept, is in its offset and its
-    drift: so much its slope may be off.
+    slope error: so much its slope may be off.
     """
 
     slope: Floats
     offset: float
-    drift: float = 0.0
+    slope_error: float = 0.0
 
     @classmethod
     def of(cls, point: Point, product: Floats, offset: float, allowance: Allowance) -> Plane:
@@ -51,8 +51,8 @@ class Plane:
         slope, w = product.copy(), point.theta[: o.n_regularized]
         if o.n_free:
             slope[o.n_regularized :] = 0.0
-        lost = allowance.given_up * point.loss + allowance.drift * math.sqrt(dot(w, w)) + allowance.rounding
-        return cls(slope, offset - lost, allowance.drift).with_omega(point)
+        lost = allowance.given_up * point.loss + allowance.slope_error * math.sqrt(dot(w, w)) + allowance.rounding
+        return cls(slope, offset - lost, allowance.slope_error).with_omega(point)
 
     def with_omega(self, point: Point) -> Plane:
         """With the tangent of what Ω holds beside its L2 part, where it is one's own: that is convex, as losses are."""
@@ -61,7 +61,7 @@ class Plane:
         value, gradient = own
         slope, n = self.slope.copy(), len(gradient)
         slope[:n] += gradient
-        return Plane(slope, self.offset + value - dot(gradient, point.theta[:n]), self.drift)
+        return Plane(slope, self.offset + value - dot(gradient, point.theta[:n]), self.slope_error)
 
     def at(self, theta: Floats) -> float:
         """Its value; θ may be without the intercepts that it has no slope along."""
@@ -79,7 +79,7 @@ def balances(objective: Objective) -> bool:
     return objective.loss.has_smoothed and objective.loss.has_conjugate
 
 
-def settled(point: Point, accuracy: float) -> Point:
+def with_best_intercepts(point: Point, accuracy: float) -> Point:
     """The same weights with the best free intercepts, where those follow from the scores; no pass over the data."""
     o = point.objective
     if not o.n_free or not balances(o):
@@ -136,24 +136,25 @@ def _tilted_tangent(point: Point) -> Plane:
     slope[n:] -= noise
     allowance = Allowance.of(point, point.slopes, noise)
     offset = point.loss - dot(slope, point.theta) - allowance.rounding
-    return Plane(slope, offset, allowance.drift).with_omega(point)
+    return Plane(slope, offset, allowance.slope_error).with_omega(point)
 
 
-def settled_with_tangent(best: Point, near: Point, accuracy: float) -> tuple[Point, Plane, Point]:
+def with_best_intercepts_and_tangent(best: Point, near: Point, accuracy: float) -> tuple[Point, Plane, Point]:
     """(the first point with its best intercept, the plane that touches R at the second, that with its best intercept).
 
-    As `settled` and `tangent`; where losses have kinks, both intercepts are searched for in the same trips.
+    As `with_best_intercepts` and `tangent`; where losses have kinks, both intercepts are searched for in the same
+    trips.
     """
     o = best.objective
     if o.intercept == "free" and o.n_outputs == 1 and o.loss.has_curvature:
         best, near = level_intercepts((best, near), accuracy * abs(near.value))
         return best, _tangent_at(near), near
     if o.intercept != "free" or o.n_outputs > 1 or not has_kinks(o):
-        best = settled(best, accuracy)
+        best = with_best_intercepts(best, accuracy)
         best.ask_loss()
         return best, *tangent(near, accuracy)
     lines = [point.along_intercept() for point in (best, near)]
-    low, under = valleys(lines, -np.inf, np.inf, _FIRST)
+    low, under = line_minima(lines, -np.inf, np.inf, _FIRST)
     best = best.shifted(low.t)
     best.ask_loss()
     return best, *_balanced_tangent(near, accuracy, under)
@@ -188,7 +189,7 @@ def _smoothed_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     return Plane.of(point, product, -cost - allowance.given_up * allowance.turnover, allowance), point
 
 
-def _balanced_tangent(point: Point, accuracy: float, found: Valley | None) -> tuple[Plane, Point]:
+def _balanced_tangent(point: Point, accuracy: float, found: LineMinimum | None) -> tuple[Plane, Point]:
     """A plane without a slope along the intercept of one score with kinks, and the point with the best intercept.
 
     The tangents on both sides of the minimum along the intercept are mixed so that their slopes along it cancel.
@@ -216,7 +217,9 @@ def _balanced_tangent(point: Point, accuracy: float, found: Valley | None) -> tu
     return Plane.of(best, product, value - dot(product[:n], best.theta[:n]), allowance), best
 
 
-def _intercept_sides(point: Point, accuracy: float, found: Valley | None) -> tuple[Point, Point, Point, float, float]:
+def _intercept_sides(
+    point: Point, accuracy: float, found: LineMinimum | None
+) -> tuple[Point, Point, Point, float, float]:
     """The best intercept for the weights, points on both sides of it, and the slopes of R along it there.
 
     These are so close that their tangents meet near J.
@@ -235,9 +238,9 @@ def _intercept_sides(point: Point, accuracy: float, found: Valley | None) -> tup
     return best, left, right, _slope(left), _slope(right)
 
 
-def _lowest(point: Point) -> Valley:
+def _lowest(point: Point) -> LineMinimum:
     """Where along the intercept J is least."""
-    return valley(point.along_intercept(), -np.inf, np.inf, _FIRST)
+    return line_minimum(point.along_intercept(), -np.inf, np.inf, _FIRST)
 
 
 def _slope(point: Point) -> float:
@@ -265,8 +268,8 @@ class Planes:
     def __init__(self, n_weights: int, n_intercepts: int, limit: int, idle: int) -> None:
         self.limit, self.idle, self.count = max(4, limit), idle, 1
         room = min(self.limit, _FIRST_ROOM)
-        self._slopes, self._tails = np.zeros((room, n_weights)), np.zeros((room, n_intercepts))
-        self._offsets, self._drifts, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
+        self._slopes, self._intercept_slopes = np.zeros((room, n_weights)), np.zeros((room, n_intercepts))
+        self._offsets, self._slope_errors, self._gram = np.zeros(room), np.zeros(room), np.zeros((room, room))
         self._unused, self._numbers = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
         self.alpha = np.ones(1)  # the last solution
         self.made = 0
@@ -279,9 +282,9 @@ class Planes:
         return Block(self._slopes[: self.count], self._slopes.shape[1])
 
     @property
-    def tails(self) -> Floats:
+    def intercept_slopes(self) -> Floats:
         """The slopes along the intercepts that are not eliminated, a row each."""
-        return self._tails[: self.count]
+        return self._intercept_slopes[: self.count]
 
     @property
     def offsets(self) -> Floats:
@@ -301,7 +304,7 @@ class Planes:
     @property
     def nbytes(self) -> int:
         """What the planes and their products take."""
-        return self._slopes.nbytes + self._tails.nbytes + self._gram.nbytes
+        return self._slopes.nbytes + self._intercept_slopes.nbytes + self._gram.nbytes
 
     def add(self, plane: Plane) -> None:
         """One more, which the last solution takes no part of."""
@@ -311,8 +314,10 @@ class Planes:
             self._grow(min(2 * self.count, self.limit))
         k, n = self.count, self._slopes.shape[1]
         self.made += 1
-        self._slopes[k], self._tails[k] = plane.slope[:n], plane.slope[n : n + self._tails.shape[1]]
-        self._offsets[k], self._drifts[k], self._unused[k], self._numbers[k] = plane.offset, plane.drift, 0, self.made
+        m = self._intercept_slopes.shape[1]
+        self._slopes[k], self._intercept_slopes[k] = plane.slope[:n], plane.slope[n : n + m]
+        self._offsets[k], self._slope_errors[k] = plane.offset, plane.slope_error
+        self._unused[k], self._numbers[k] = 0, self.made
         self.count += 1
         self._gram[k, : k + 1] = self.slopes.scores(self._slopes[k])
         self._gram[: k + 1, k] = self._gram[k, : k + 1]
@@ -355,8 +360,8 @@ class Planes:
 
     def mean(self, alpha: Floats) -> Plane:
         """The mean of all planes with these parts."""
-        slope, tail = self.slopes.transposed(alpha), (alpha[:, None] * self.tails).sum(axis=0)
-        return Plane(np.append(slope, tail), dot(self.offsets, alpha), dot(self._drifts[: self.count], alpha))
+        slope, tail = self.slopes.transposed(alpha), (alpha[:, None] * self.intercept_slopes).sum(axis=0)
+        return Plane(np.append(slope, tail), dot(self.offsets, alpha), dot(self._slope_errors[: self.count], alpha))
 
     def bound(self, alpha: Floats, penalty: Penalty, reach: float = 0.0) -> float:
         """The lower bound of min h + R that multipliers prove, whoever found them.
@@ -368,16 +373,16 @@ class Planes:
         alpha = np.maximum(alpha, 0.0)
         alpha = alpha / max(1.0, float(alpha.sum()))
         rounding = 0.0
-        if self.tails.shape[1]:
-            slopes = alpha[:, None] * self.tails
+        if self.intercept_slopes.shape[1]:
+            slopes = alpha[:, None] * self.intercept_slopes
             rounding = _UNIT * float(np.abs(slopes).sum())
             alpha = alpha * (1 - cancelling_parts(slopes, slopes.sum(axis=0), rounding))
         mean, n = self.mean(alpha), self._slopes.shape[1]
         steep = dot(np.sqrt(self._gram.diagonal()[: self.count]), alpha)
-        v, drift = mean.slope[:n], mean.drift + _UNIT * steep
-        s = penalty.bearable(v, drift)
+        v, slope_error = mean.slope[:n], mean.slope_error + _UNIT * steep
+        s = penalty.feasible_scale(v, slope_error)
         lost = _UNIT * dot(np.abs(self.offsets), alpha) + 4 * rounding * reach
-        floor = penalty.floor(s * v, s * drift)
+        floor = penalty.floor(s * v, s * slope_error)
         return s * (mean.offset - lost) + floor * (1 + _UNIT)
 
     def _aggregate(self) -> None:

@@ -260,9 +260,9 @@ class _Descent:
             given_up = float(cancelling_parts(sums, sums.sum(axis=0), unit * size).max())
             reach = 10 * max(1.0, reach)
         turnover = size * reach
-        drift = (unit + given_up) * size * o.longest_row
+        slope_error = (unit + given_up) * size * o.longest_row
         lost = (given_up + 2 * unit) * (turnover + gain)
-        return gain - squared(math.sqrt(square) + drift) / (2 * self.modulus) - lost
+        return gain - squared(math.sqrt(square) + slope_error) / (2 * self.modulus) - lost
 
     def _product(self, factors: Floats | None = None) -> tuple[float, float]:
         """Σ p_ik Δ(y_i, k), and ‖Xᵀa‖² with the regularized intercepts' part."""
