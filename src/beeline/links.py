@@ -12,7 +12,7 @@ import numpy as np
 
 from beeline._types import Floats, Ints
 
-__all__ = ["Link", "class_numbers", "each_probability", "probabilities", "values"]
+__all__ = ["Link", "class_numbers", "label_probabilities", "probabilities", "values"]
 
 Link = Literal["none", "logistic", "softmax", "platt", "exp"]
 """How scores become probabilities, or the values of a regression; `none`: they do not, and are the values."""
@@ -43,7 +43,7 @@ def probabilities(z: Floats, link: Link, platt: Floats | None = None) -> Floats:
     return shares
 
 
-def each_probability(z: Floats) -> Floats:
+def label_probabilities(z: Floats) -> Floats:
     """The probability of each label of a set, by itself."""
     return _sigmoid(z)
 

@@ -13,7 +13,7 @@ from beeline import LinearModel, from_arrays, select_C
 from beeline.exceptions import ModelWarning
 from beeline.losses import LOSSES
 from beeline.objective import Objective
-from beeline.objective.untold import feature_spreads, untold
+from beeline.objective.residual_correlation import feature_spreads, residual_correlation
 from beeline.regularizers import L2
 from beeline.solvers.auto import choose_solver
 
@@ -213,4 +213,4 @@ def test_rows_at_their_kinks_leave_nothing_to_be_told(loss):
     y = np.where(z > 0, 1.0, -1.0) if loss == "hinge" else z
     o = Objective.of(from_arrays(rows), y, np.ones(400), LOSSES[loss](), L2(), 1e-6)
     point = o.at(choose_solver(o, tol=1e-5).run(o).theta)
-    assert untold(point, feature_spreads(o)) < 1e-8
+    assert residual_correlation(point, feature_spreads(o)) < 1e-8

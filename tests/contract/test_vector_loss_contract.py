@@ -107,12 +107,12 @@ def test_convex(loss, seed, part, spread):
 def test_only_differences_of_scores_matter_where_it_is_said(loss):
     z, y = rows(loss)
     same = np.allclose(loss.value_and_grad(z + 3.5, y)[0], loss.value_and_grad(z, y)[0], atol=1e-12)
-    assert same == loss.shift_free == (loss.labels == "classes")
+    assert same == loss.shift_invariant == (loss.labels == "classes")
 
 
 @every_loss
 def test_extreme_scores(loss):
-    large = 1e300 if loss.shift_free else 1e100
+    large = 1e300 if loss.shift_invariant else 1e100
     some = [[-1e6, 0, 1e6], [large, -large, 0], [1e3, 1e3, 1e3], [0, 0, 0], [700, -700, 0]]
     z = np.hstack([np.array(some), np.zeros((5, K - 3))])
     for seed in range(3):

@@ -10,7 +10,7 @@ from sklearn import svm
 
 from beeline import ElasticNet, Lasso, LinearSVC, LinearSVR, LogisticRegression
 from beeline.fitting.platt import fit_platt
-from beeline.selection.folds import spread_evenly
+from beeline.selection.folds import stratified_folds
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 6)) + 0.3
@@ -128,14 +128,14 @@ class TestPlatt:
         assert 1 / (1 + np.exp(b)) == pytest.approx(0.3, abs=0.05)
 
     def test_folds_spread_every_class(self):
-        folds = spread_evenly(THREE.astype(float), 5, seed=0)
+        folds = stratified_folds(THREE.astype(float), 5, seed=0)
         for k in range(3):
             counts = np.bincount(folds[k == THREE], minlength=5)
             assert counts.max() - counts.min() <= 1
 
     def test_the_only_row_of_a_class_is_in_no_fold(self):
         numbers = np.array([0.0] * 6 + [1.0])
-        assert spread_evenly(numbers, 5, seed=0)[-1] == -1
+        assert stratified_folds(numbers, 5, seed=0)[-1] == -1
 
     def test_svm_probabilities_are_calibrated(self):
         many = RNG.standard_normal((3000, 6))

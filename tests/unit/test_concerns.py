@@ -174,7 +174,7 @@ class TestTimeLimit:
 
     def test_two_solvers_in_a_row_obey_too(self):
         task = Task(from_arrays(X), (TWO == "yes").astype(float), 2, _loss("hinge"), L2(), C=1e6)
-        relay = choose_solver(task.objectives()[0], tol=1e-15).within(1e-9)
+        relay = choose_solver(task.objectives()[0], tol=1e-15).with_time_limit(1e-9)
         assert relay.run(task.objectives()[0]).status is Status.TIME
 
     def test_it_ends_a_fit_in_time_with_the_best_so_far(self):
@@ -309,7 +309,7 @@ class TestFailures:
         solver = choose_solver(objectives[0], "newton")
 
         class Broken(type(solver)):
-            def head_start(self, objective, max_passes):
+            def solve_in_kernel(self, objective, max_passes):
                 return None
 
             def steps(self, objective, start):

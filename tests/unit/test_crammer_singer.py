@@ -16,7 +16,7 @@ from beeline.regularizers import L2
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
 from beeline.solvers.dual import class_dual_cd as crammer_singer
-from beeline.solvers.dual.class_dual_cd import ClassDualCD, _Descent, balance
+from beeline.solvers.dual.class_dual_cd import ClassDualCD, _Descent, balance_flows
 from beeline.solvers.dual.dual_cd import DualCD
 
 WIDTHS = (2, 3, 8, 9, 17, 31, 33, 70, 105)
@@ -147,13 +147,13 @@ def test_both_types_of_weights_take_the_same_steps():
 def test_balance_takes_away_only_what_it_must(k, seed, density):
     random = np.random.default_rng(seed)
     flows = random.exponential(size=(k, k)) * (random.random((k, k)) < density)
-    factors = balance(flows)
+    factors = balance_flows(flows)
     assert (factors >= 0).all()
     assert (factors <= 1).all()
     left = flows * factors
     np.fill_diagonal(left, 0)
     np.testing.assert_allclose(left.sum(axis=0), left.sum(axis=1), atol=1e-12 * (1 + flows.sum()))
-    np.testing.assert_allclose((left * balance(left)).sum(), left.sum(), atol=1e-12 * (1 + flows.sum()))
+    np.testing.assert_allclose((left * balance_flows(left)).sum(), left.sum(), atol=1e-12 * (1 + flows.sum()))
 
 
 def objective(k, n=150, d=20, intercept="free", seed=0, cost=1.0, **settings):

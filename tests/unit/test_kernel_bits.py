@@ -142,10 +142,10 @@ VECTORS = {
     "balance": lambda: written(_kernels.balance, numbers(N) * SCALES),
     "value_range": lambda: _kernels.value_range(numbers(20 * N)),
     "add_scaled": lambda: written(lambda out: _kernels.add_scaled(0.3, SCALES, out), numbers(N)),
-    "step_gradients": lambda: written(
-        lambda s, r: _kernels.step_gradients(0.3, numbers(N), positive(N), SCALES, s, r), numbers(N), positive(N)
+    "cg_step": lambda: written(
+        lambda s, r: _kernels.cg_step(0.3, numbers(N), positive(N), SCALES, s, r), numbers(N), positive(N)
     ),
-    "turn_gradients": lambda: written(lambda p: _kernels.turn_gradients(0.3, SCALES, numbers(N), p), positive(N)),
+    "cg_direction": lambda: written(lambda p: _kernels.cg_direction(0.3, SCALES, numbers(N), p), positive(N)),
     "split_columns": lambda: written(lambda out: _kernels.split_columns(numbers(N, K), out), np.empty((K, N))),
     "combine_columns": lambda: written(
         lambda out: _kernels.combine_columns(numbers(K), numbers(N, K), positive(K), out), positive(N, K)

@@ -16,7 +16,7 @@ from beeline.exceptions import DataError, ParameterError
 from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
-from beeline.solvers.newton.lockstep import Affine, ByPromise, Lockstep, LockstepNewton
+from beeline.solvers.newton.lockstep import Affine, ByPredictedDecrease, Lockstep, LockstepNewton
 from beeline.solvers.newton.newton import Newton
 
 
@@ -68,7 +68,7 @@ def test_each_problem_reaches_its_own_optimum(loss, intercept, strength):
     X, y = rows()
     for block in blocks(X):
         every = problems(ArrayDataset(block), y, loss, intercept)
-        newton = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
+        newton = LockstepNewton(every, [0] * 3, ByPredictedDecrease(1e-13))
         newton.set_strength(strength)
         newton.solve()
         assert newton.unsolved == []
@@ -80,7 +80,7 @@ def test_each_problem_reaches_its_own_optimum(loss, intercept, strength):
 def test_a_problem_alone_is_solved_too():
     X, y = rows()
     (o,) = problems(from_arrays(X), y, "squared_hinge", n=1)
-    newton = LockstepNewton([o], [0], ByPromise(1e-13))
+    newton = LockstepNewton([o], [0], ByPredictedDecrease(1e-13))
     newton.hessians.steps = 8
     for strength in (10.0, 0.01):
         newton.set_strength(strength)
@@ -92,11 +92,11 @@ def test_a_problem_alone_is_solved_too():
 def test_a_path_of_strengths_ends_where_a_cold_start_does():
     X, y = rows()
     every = problems(from_arrays(X), y)
-    warm = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
+    warm = LockstepNewton(every, [0] * 3, ByPredictedDecrease(1e-13))
     for strength in (100.0, 10.0, 1.0, 0.1):
         warm.set_strength(strength)
         warm.solve()
-    cold = LockstepNewton(every, [0] * 3, ByPromise(1e-13))
+    cold = LockstepNewton(every, [0] * 3, ByPredictedDecrease(1e-13))
     cold.set_strength(0.1)
     cold.solve()
     for a, b in zip(warm.points, cold.points, strict=True):
@@ -109,7 +109,7 @@ def test_many_features_go_by_conjugate_gradients():
     S = S.multiply(np.where(rng.random(6000) < 0.1, 30.0, 1.0)).tocsr()  # so that a diagonal helps
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
     every = problems(from_arrays(S), y)
-    newton = LockstepNewton(every, [0] * 3, ByPromise(1e-11))
+    newton = LockstepNewton(every, [0] * 3, ByPredictedDecrease(1e-11))
     for strength in (1.0, 0.1):
         newton.set_strength(strength)
         newton.solve()
@@ -140,7 +140,7 @@ def test_several_shards_and_a_store_give_the_same(tmp_path):
     store = convert(tmp_path / "rows.npz", tmp_path / "rows.store", layout="dense")
     thetas = []
     for data, engine in ((from_arrays(X), None), (store, Threads(memory=4000))):
-        newton = LockstepNewton(problems(data, y, engine=engine), [0] * 3, ByPromise(1e-13))
+        newton = LockstepNewton(problems(data, y, engine=engine), [0] * 3, ByPredictedDecrease(1e-13))
         newton.set_strength(0.3)
         newton.solve()
         thetas.append(np.array([point.theta for point in newton.points]))
@@ -166,7 +166,7 @@ def test_seeing_features_through_a_scaling_is_scaling_them(intercept):
     rng = np.random.default_rng(4)
     factor, shift = rng.uniform(0.5, 2, size=(7, 2)), rng.normal(size=(7, 2))
     plain = problems(from_arrays(X), y, intercept=intercept, n=2)
-    seen = LockstepNewton(plain, [0, 0], ByPromise(1e-13), Affine(factor, shift))
+    seen = LockstepNewton(plain, [0, 0], ByPredictedDecrease(1e-13), Affine(factor, shift))
     seen.set_strength(0.2)
     seen.solve()
     for k, point in enumerate(seen.points):
@@ -179,11 +179,11 @@ def test_seeing_features_through_a_scaling_is_scaling_them(intercept):
 
 def test_more_problems_than_fit_at_once_are_taken_in_groups(monkeypatch):
     X, y = rows()
-    together = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPromise(1e-13))
+    together = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPredictedDecrease(1e-13))
     together.set_strength(0.1)
     together.solve()
     monkeypatch.setattr("beeline.solvers.newton.lockstep._MOST_NUMBERS", 16)
-    apart = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPromise(1e-13))
+    apart = LockstepNewton(problems(from_arrays(X), y, n=5), [0] * 5, ByPredictedDecrease(1e-13))
     apart.set_strength(0.1)
     apart.solve()
     for a, b in zip(together.points, apart.points, strict=True):

@@ -54,7 +54,7 @@ def _taken(name):
     """Whether some solver takes the loss with L2."""
     loss = LOSSES[name]()
     if isinstance(loss, VectorLoss):
-        loss = loss.each or loss
+        loss = loss.output_loss or loss
     outputs = 3 if isinstance(loss, VectorLoss) else 1
     o = Objective.of(from_arrays(X), Z, np.ones(120), loss, L2(), n_outputs=outputs)
     return any(solver(1e-4, 1, 0).refusal(o) is None for solver in SOLVERS.values())

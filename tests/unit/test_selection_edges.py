@@ -17,7 +17,7 @@ from beeline.losses import get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.selection import End, PathPoint, Selection
-from beeline.solvers.newton.lockstep import ByPromise, LockstepNewton
+from beeline.solvers.newton.lockstep import ByPredictedDecrease, LockstepNewton
 
 
 def rows(n=60, d=4, seed=0):
@@ -107,7 +107,7 @@ def test_what_rounding_stops_is_no_pass_limit():
     """Nothing lowers J any more, and the tolerance is out of reach: more passes would not help."""
     X, y = rows()
     o = Objective.of(from_arrays(X), np.where(y > 0, 1.0, -1.0), np.ones(60), get_loss("logistic"), L2())
-    newton = LockstepNewton([o], [0], ByPromise(1e-300))
+    newton = LockstepNewton([o], [0], ByPredictedDecrease(1e-300))
     newton.set_strength(1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

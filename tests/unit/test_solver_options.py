@@ -100,9 +100,9 @@ def test_what_a_solver_was_told_comes_first():
 
 def test_the_shorter_time_counts():
     solver = LBFGS().within(5.0)
-    assert solver.within(2.0).time_limit == 2.0
-    assert solver.within(9.0).time_limit == solver.within(None).time_limit == 5.0
-    assert choose_solver(problem(), solver).within(None).time_limit == 5.0
+    assert solver.with_time_limit(2.0).time_limit == 2.0
+    assert solver.with_time_limit(9.0).time_limit == solver.with_time_limit(None).time_limit == 5.0
+    assert choose_solver(problem(), solver).with_time_limit(None).time_limit == 5.0
     with pytest.warns(ModelWarning), pytest.warns(ConvergenceWarning, match="time_limit"):
         LogisticRegression(solver=LBFGS().within(1e-9), tol=1e-14, time_limit=100.0).fit(X, Y)
 

@@ -120,12 +120,12 @@ class QueuedRows(Rows):
         reuse: Sequence[RowVector] = (),
     ) -> tuple[tuple[RowVector, ...], Promise]:
         """Queue a verb."""
-        beside = tuple(vectors)
+        row_vectors = tuple(vectors)
         with self._lock:
-            made = tuple(_FarVector(self, self._number(), (verb, beside, small, k)) for k in range(outputs))
-            command = Command(verb, _keys(beside), pickle.dumps(small, -1), _keys(made), reduce, _keys(reuse))
+            made = tuple(_FarVector(self, self._number(), (verb, row_vectors, small, k)) for k in range(outputs))
+            command = Command(verb, _keys(row_vectors), pickle.dumps(small, -1), _keys(made), reduce, _keys(reuse))
             # A command holds its vectors until it has left: what is dropped meanwhile is still needed there.
-            promise = _Expected(self, (*beside, *made))
+            promise = _Expected(self, (*row_vectors, *made))
             self._queue.append((command, promise))
         for vector in reuse:
             assert isinstance(vector, _FarVector)

@@ -112,17 +112,17 @@ class LocalRows(Rows):
         reuse: Sequence[RowVector] = (),
     ) -> tuple[tuple[RowVector, ...], Promise]:
         """Run a verb on every shard, one after the other, at once."""
-        beside = tuple(vectors)
+        row_vectors = tuple(vectors)
         if self._single and reduce is not None and not reuse:
-            result = verb(self.shards[0], *[vector.parts[0] for vector in beside], **small)  # type: ignore[attr-defined]
+            result = verb(self.shards[0], *[vector.parts[0] for vector in row_vectors], **small)  # type: ignore[attr-defined]
             arrays, reduced = result if outputs else ((), result)
-            made = tuple([_LocalVector([one], (verb, beside, small, k)) for k, one in enumerate(arrays)])
+            made = tuple([_LocalVector([one], (verb, row_vectors, small, k)) for k, one in enumerate(arrays)])
             return made, Promise(reduced)
         keeper = None if self._disk is None else self._disk.keeper()
-        kept, reduced = run(self.shards, Call(verb, small, outputs, reduce), _parts(beside), _parts(reuse), keeper)
+        kept, reduced = run(self.shards, Call(verb, small, outputs, reduce), _parts(row_vectors), _parts(reuse), keeper)
         for vector in reuse:
             vector.parts = _GivenUp()  # type: ignore[attr-defined]
-        made = tuple([_LocalVector(column, (verb, beside, small, k)) for k, column in enumerate(kept)])
+        made = tuple([_LocalVector(column, (verb, row_vectors, small, k)) for k, column in enumerate(kept)])
         return made, Promise(reduced)
 
     # Most data lie in one shard, and small ones are trained in less than a millisecond: for these no loops.

@@ -20,7 +20,7 @@ from beeline.fitting.settings import Settings
 from beeline.fitting.tasks import link_of, make_task
 from beeline.model import Model, Report
 from beeline.selection import Selection
-from beeline.selection.folds import spread_evenly
+from beeline.selection.folds import stratified_folds
 from beeline.selection.result import finite
 from beeline.solvers.base import Callback, Result, State, Status
 from beeline.solvers.concerns import Concern, warn_of
@@ -187,7 +187,7 @@ def _calibrate(
     weights, numbers = task.sample_weight, classes.numbers.astype(np.int32)
     if weights is not None:
         numbers[~(weights > 0)] = -1
-    folds = spread_evenly(numbers, _FOLDS, settings.seed)
+    folds = stratified_folds(numbers, _FOLDS, settings.seed)
     del numbers
     z = np.empty((task.data.n_rows, model.n_outputs))
     _put_scores(model, task.data, z)
@@ -196,7 +196,7 @@ def _calibrate(
         if any(result.status is Status.INTERRUPTED for result in results):
             break
         held_out = folds == fold
-        rest = task.but(sample_weight=np.where(held_out, 0.0, 1.0 if weights is None else weights))
+        rest = task.with_changes(sample_weight=np.where(held_out, 0.0, 1.0 if weights is None else weights))
         share = None if deadline is None else max(deadline - time.perf_counter(), 0.0) / (_FOLDS - fold)
         part = train(rest, settings.solver, **_stopping(settings, share))
         results = part.results

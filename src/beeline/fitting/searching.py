@@ -100,10 +100,10 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
 def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, Settings, Trained | None]:
     """The task and the settings with what was found, and where to begin."""
     best = selection.best
-    task = task.but(C=best.C, strength=1.0)  # as the search had it, whatever alpha says
+    task = task.with_changes(C=best.C, strength=1.0)  # as the search had it, whatever alpha says
     if best.epsilon is not None:
         loss = get_loss(task.loss.name, epsilon=best.epsilon)
-        task, settings = task.but(loss=loss), replace(settings, loss=loss)
+        task, settings = task.with_changes(loss=loss), replace(settings, loss=loss)
     if settings.alpha is None:
         return task, replace(settings, C=best.C), selection.start
     total = float(task.data.n_rows if task.sample_weight is None else task.sample_weight.sum())

@@ -42,7 +42,8 @@ using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint16_t kMixed = 0xffff;  // no class has all of p_i
 constexpr std::size_t kFewClasses = 32;   // are all scored, always
-constexpr double kBold = 0.3;  // of the usual violation: enough to leave by, since looks bring back what left too early
+constexpr double kBold =
+    0.3;  // of the usual violation: enough to leave by, since gap checks bring back what left too early
 constexpr double kStill = 1e-13;  // violations that rounding makes
 
 // Everything about a row but p_i, in one cache line.
@@ -143,7 +144,7 @@ class ClassSweeps {
 
   // Looks at every row with its scores (by number): one that could move comes back, one that is settled leaves, and
   // so do classes inside a row. Shrinking may therefore err.
-  void revise(Matrix z) {
+  void update_active_set(Matrix z) {
     nb::gil_scoped_release release;
     active_ = rows_.size();
     for (ClassRowState& row : rows_) {
@@ -267,8 +268,8 @@ class ClassSweeps {
   std::size_t size() const { return rows_.size(); }
 
  private:
-  static constexpr std::size_t kRun = 8;    // neighbouring rows visited together
-  static constexpr std::size_t kAhead = 3;  // rows whose entries are fetched ahead
+  static constexpr std::size_t kRun = 8;       // neighbouring rows visited together
+  static constexpr std::size_t kPrefetch = 3;  // rows whose entries are fetched ahead
 
   template <class Entries>
   std::tuple<double, double, double, double> sweep_rows(const Entries& entries) {
@@ -281,8 +282,8 @@ class ClassSweeps {
       const std::size_t next = r + 1 < order_.size() ? order_[r + 1] * kRun : begin;
       prefetch_states(next);
       for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t ahead = i + kAhead < end ? i + kAhead : next + (i + kAhead - end);
-        if (ahead < active_) prefetch(entries, rows_[ahead]);
+        const std::size_t prefetched = i + kPrefetch < end ? i + kPrefetch : next + (i + kPrefetch - end);
+        if (prefetched < active_) prefetch(entries, rows_[prefetched]);
         ClassRowState& row = rows_[i];
         const bool all = scores_all(row);
         const std::size_t n = all ? n_classes_ : row.listed;
@@ -584,7 +585,7 @@ void bind_sweeps(nb::module_& m, const char* name) {
       .def("sweep", &Sweeps::sweep)
       .def("recentre", &Sweeps::recentre)
       .def("set_centre", &Sweeps::set_centre, "b"_a)
-      .def("revise", &Sweeps::revise, "z"_a)
+      .def("update_active_set", &Sweeps::update_active_set, "z"_a)
       .def("start", &Sweeps::start, "z"_a, "width"_a)
       .def("flows", &Sweeps::flows, "out"_a.noconvert())
       .def("reduce", &Sweeps::reduce, "factors"_a)

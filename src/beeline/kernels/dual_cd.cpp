@@ -199,7 +199,7 @@ class DualSweeps {
     return with_entries(arrays_, [&](auto entries) {
       return with_dual(loss_, parameters_, [&](auto dual) {
         const std::size_t whole = std::max<std::size_t>(1, entries_of_rows());
-        std::size_t visited = 0, sweeps = 0, since = 0;  // entries of all sweeps, and since the last look
+        std::size_t visited = 0, sweeps = 0, since = 0;  // entries of all sweeps, and since the last gap check
         double ratio = kInfinity, grown = 0;             // of the gap to the growth of the dual; the growth since then
         while (visited < most * whole && sweeps < kMostSweeps) {
           const auto [_, growth, count] = sweep_rows(entries, dual);
@@ -211,9 +211,9 @@ class DualSweeps {
           grown += growth;
           const bool hopeful = ratio * growth <= kPart * tol * primal.value, still = growth <= kStill * grown;
           const bool due =
-              growth == 0 || since >= kLookEvery * whole || ((hopeful || still) && kRarely * since >= whole);
+              growth == 0 || since >= kCheckEvery * whole || ((hopeful || still) && kRarely * since >= whole);
           if (!due && visited < most * whole) continue;
-          const double gap = look(entries, dual, mean, primal), rest = kPart * tol * std::fabs(primal.value) - gap;
+          const double gap = check_gap(entries, dual, mean, primal), rest = kPart * tol * std::fabs(primal.value) - gap;
           if (rest >= 0) break;
           if (grown == 0) break;  // nothing moves any more
           ratio = growth > 0 ? gap / growth : kInfinity;
@@ -231,7 +231,7 @@ class DualSweeps {
 
   // Looks at every row with its score: one that could move comes back, one that is settled at a bound leaves. Shrinking
   // may therefore err.
-  void revise(Vector z) {
+  void update_active_set(Vector z) {
     nb::gil_scoped_release release;
     with_dual(loss_, parameters_, [&](auto dual) {
       const auto settled = [&](const RowState& row) { return dual.settled(row, z.data()[row.number], limits_); };
@@ -274,13 +274,13 @@ class DualSweeps {
   std::size_t size() const { return rows_.size(); }
 
  private:
-  static constexpr std::size_t kRun = 8;    // neighbouring rows visited together
-  static constexpr std::size_t kAhead = 3;  // rows whose entries are fetched ahead
-  // Of `run`: a look after three whole sweeps, but none before a quarter of one.
-  static constexpr std::size_t kLookEvery = 3, kRarely = 4, kMostSweeps = 2000;
+  static constexpr std::size_t kRun = 8;       // neighbouring rows visited together
+  static constexpr std::size_t kPrefetch = 3;  // rows whose entries are fetched ahead
+  // Of `run`: a gap check after three whole sweeps, but none before a quarter of one.
+  static constexpr std::size_t kCheckEvery = 3, kRarely = 4, kMostSweeps = 2000;
   static constexpr double kFine = 0.05;   // of the tolerance, or of the gap, that a line search may miss
   static constexpr double kPart = 0.8;    // of the tolerance, that it leaves to the gap
-  static constexpr double kStill = 1e-3;  // of the growth since the last look, that is as good as none
+  static constexpr double kStill = 1e-3;  // of the growth since the last gap check, that is as good as none
 
   template <class Entries, class Dual>
   std::tuple<double, double, std::size_t> sweep_rows(const Entries& entries, const Dual& dual) {
@@ -294,8 +294,8 @@ class DualSweeps {
       const std::size_t next = k + 1 < order_.size() ? order_[k + 1] * kRun : begin;
       prefetch_states(next);
       for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t ahead = i + kAhead < end ? i + kAhead : next + (i + kAhead - end);
-        if (ahead < active_) entries.prefetch(rows_[ahead].span);
+        const std::size_t prefetched = i + kPrefetch < end ? i + kPrefetch : next + (i + kPrefetch - end);
+        if (prefetched < active_) entries.prefetch(rows_[prefetched].span);
         RowState& row = rows_[i];
         n_entries += row.span.count;
         const double z = centre_ + geometry_.score(entries, row, w_.data(), sums_);
@@ -319,7 +319,7 @@ class DualSweeps {
     if (any_leaves) remove_leaving();
     const double largest = std::max(-seen.low, seen.high);
     // Hsieh et al. take the largest violations as the limits. A few rows decide these, and most rows would stay for
-    // long; since looks bring back what left too early, the usual violation is enough.
+    // long; since gap checks bring back what left too early, the usual violation is enough.
     const double usual = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, n_violating)));
     limits_.high = seen.high > 0 ? std::min(seen.high, usual) : kInfinity;
     limits_.low = seen.low < 0 ? std::max(seen.low, -usual) : -kInfinity;
@@ -340,7 +340,7 @@ class DualSweeps {
   // The gap between the dual value and a primal point that is better than the last one, or as good. Rows leave and come
   // back as their scores say.
   template <class Entries, class Dual>
-  double look(const Entries& entries, const Dual& dual, Vector mean, Primal& primal) {
+  double check_gap(const Entries& entries, const Dual& dual, Vector mean, Primal& primal) {
     const double shift = sums_.total * geometry_.inverse_strength;
     primal.centre(mean.data(), geometry_.inverse_strength);
     double conjugate = 0, costs = 0;
@@ -419,7 +419,7 @@ void bind_dual_cd(nb::module_& m) {
       .def("sweep", &DualSweeps::sweep)
       .def("run", &DualSweeps::run, "w"_a.noconvert(), "mean"_a, "free"_a, "tol"_a, "most"_a)
       .def("recentre", &DualSweeps::recentre)
-      .def("revise", &DualSweeps::revise, "z"_a)
+      .def("update_active_set", &DualSweeps::update_active_set, "z"_a)
       .def("conjugate", &DualSweeps::conjugate)
       .def("weighted_norm", &DualSweeps::weighted_norm)
       .def("copy_dual", &DualSweeps::copy_dual, "out"_a.noconvert())

@@ -230,7 +230,7 @@ void add_scaled(double scale, Vector a, Output out) {
 
 // The vectors of conjugate gradients after a step along p, with q = Ap: s += αp and r −= αq; returns rᵀM⁻¹r, M
 // diagonal.
-double step_gradients(double alpha, Vector p, Vector q, Vector inverse, Output s, Output r) {
+double cg_step(double alpha, Vector p, Vector q, Vector inverse, Output s, Output r) {
   nb::gil_scoped_release release;
   return sum_of_chunks(p.size(), [&](std::size_t begin, std::size_t count) {
     dense_axpy(alpha, p.data() + begin, s.data() + begin, count);
@@ -240,7 +240,7 @@ double step_gradients(double alpha, Vector p, Vector q, Vector inverse, Output s
 }
 
 // The next direction of conjugate gradients: p = M⁻¹r + βp.
-void turn_gradients(double beta, Vector inverse, Vector r, Output p) {
+void cg_direction(double beta, Vector inverse, Vector r, Output p) {
   nb::gil_scoped_release release;
   for_each_chunk(r.size(), [&](std::size_t begin, std::size_t count) {
     dense_turn(beta, inverse.data() + begin, r.data() + begin, p.data() + begin, count);
@@ -325,8 +325,8 @@ void bind_linalg(nb::module_& m) {
   m.def("balance", &balance, "a"_a.noconvert());
   m.def("weighted_median", &weighted_median, "values"_a, "weights"_a);
   m.def("add_scaled", &add_scaled, "scale"_a, "a"_a, "out"_a.noconvert());
-  m.def("step_gradients", &step_gradients, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
-  m.def("turn_gradients", &turn_gradients, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());
+  m.def("cg_step", &cg_step, "alpha"_a, "p"_a, "q"_a, "inverse"_a, "s"_a.noconvert(), "r"_a.noconvert());
+  m.def("cg_direction", &cg_direction, "beta"_a, "inverse"_a, "r"_a, "p"_a.noconvert());
   m.def("split_columns", &split_columns, "x"_a, "out"_a.noconvert());
   m.def("combine_columns", &combine_columns, "a"_a, "x"_a, "b"_a, "y"_a.noconvert());
   m.def("dot_columns", &dot_columns, "x"_a, "y"_a, "out"_a.noconvert());

@@ -31,7 +31,7 @@ int default_threads() {
 std::atomic<int> chosen_threads{0};
 std::atomic<std::size_t> n_shared{0};
 
-constexpr int kLookOut = 50;  // microseconds
+constexpr int kSpin = 50;  // microseconds
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -68,8 +68,8 @@ struct Job {
 // Waits a little for something that is about to happen, which is faster than to sleep and be woken: kernels follow each
 // other within microseconds.
 template <class Happened>
-void look_out(Happened happened) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(kLookOut);
+void spin_until(Happened happened) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(kSpin);
   while (!happened() && std::chrono::steady_clock::now() < end)
     for (int i = 0; i < 8; ++i) relax();
 }
@@ -85,7 +85,7 @@ class Pool {
     }
     wake_.notify_all();
     job.work();
-    look_out([&] { return job.working.load() == 0; });
+    spin_until([&] { return job.working.load() == 0; });
     std::unique_lock<std::mutex> lock(mutex_);
     jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
     done_.wait(lock, [&] { return job.working == 0; });
@@ -113,7 +113,7 @@ class Pool {
       if (!(job = next_job())) {
         const unsigned seen = posted_.load();
         lock.unlock();
-        look_out([&] { return posted_.load() != seen; });
+        spin_until([&] { return posted_.load() != seen; });
         lock.lock();
         wake_.wait(lock, [&] { return (job = next_job()) != nullptr; });
       }

@@ -182,7 +182,7 @@ class Loss(ABC):
         """
         return 0
 
-    def having(self, extra: Floats, change: Floats | None = None) -> Self:
+    def with_extra(self, extra: Floats, change: Floats | None = None) -> Self:
         """The loss with these parameters; along a line they change as its scores do."""
         other = copy.copy(self)
         other.extra, other.extra_change = extra, change
@@ -225,16 +225,16 @@ class Loss(ABC):
         return type(self).smoothed is not Loss.smoothed
 
     @property
-    def measured_by_labels(self) -> bool:
+    def scales_with_labels(self) -> bool:
         """Whether scores differ on the scale on which labels do."""
         return self.labels in ("real", "vectors") and self.link == "none"
 
     def natural_width(self, spread: float) -> float:
         """A width over which to round kinks at first: the scale on which scores differ.
 
-        `spread` is the standard deviation of the labels, which matters where `measured_by_labels`.
+        `spread` is the standard deviation of the labels, which matters where `scales_with_labels`.
         """
-        return spread or 1.0 if self.measured_by_labels else 1.0
+        return spread or 1.0 if self.scales_with_labels else 1.0
 
     def best_constant(self, y: Floats, c: Floats) -> Floats | float | None:
         """The score of all rows alike, or K of them, with the least Σ c_i l(z, y_i); None where no formula gives it."""
@@ -304,7 +304,7 @@ class RowLoss(Loss):
         """`along` where the loss's own parameters move too; z has moved already."""
         assert self.extra is not None
         assert self.extra_change is not None
-        values, slopes, by_extra = self.having(self.extra + t * self.extra_change).value_and_grad(z, y)  # type: ignore[misc]
+        values, slopes, by_extra = self.with_extra(self.extra + t * self.extra_change).value_and_grad(z, y)  # type: ignore[misc]
         slope = float(np.sum(_times(c, slopes) * dz)) + dot(_sum_rows(c, by_extra), self.extra_change)
         return float(np.sum(c * values)), slope
 
@@ -359,9 +359,9 @@ class ScalarLoss(RowLoss):
         The derivative by t at the end, by how much it grows in each bucket, and the bucket, counted from 1, in which
         each row passes each of its kinks: a row of numbers for every kink.
         """
-        told = self.kinks(y)
-        slope, jumps, marks = 0.0, np.zeros(buckets), np.empty((len(told), len(z)), dtype=np.uint8)
-        for k, (scores, jump) in enumerate(told):
+        kinks = self.kinks(y)
+        slope, jumps, marks = 0.0, np.zeros(buckets), np.empty((len(kinks), len(z)), dtype=np.uint8)
+        for k, (scores, jump) in enumerate(kinks):
             sums = np.empty(buckets)
             name = self.compiled if self.compiled and k == 0 else ""
             slope += kink_buckets(name, self.parameters, z, dz, y, c, scores, between, sums, marks[k])
@@ -426,19 +426,19 @@ class VectorLoss(RowLoss):
 
     Attributes
     ----------
-    shift_free
+    shift_invariant
         Whether the same number added to all scores of a row changes nothing.
     """
 
     labels: ClassVar[Labels] = "classes"
-    shift_free: ClassVar[bool] = False
+    shift_invariant: ClassVar[bool] = False
 
     def n_scores(self, n_outputs: int) -> int:
         """One for each class, or for each column of labels."""
         return n_outputs
 
     @property
-    def each(self) -> ScalarLoss | None:
+    def output_loss(self) -> ScalarLoss | None:
         """The loss of one output where those have nothing to do with each other; None where they have."""
         return None
 

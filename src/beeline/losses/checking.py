@@ -86,7 +86,7 @@ def fault_after_training(loss: RowLoss, y: Floats, start: Floats, end: Floats) -
     """
     if loss.trusted or not loss.convex or not len(y):
         return None
-    rows = _telling_rows(y, start, end)
+    rows = _informative_rows(y, start, end)
     y, start, end = y[rows], start[rows], end[rows]
     others = np.roll(end, len(end) // 2, axis=0)
     for begin, to in ((start, end), (end, others)):
@@ -151,15 +151,15 @@ def _check_kinks(loss: ScalarLoss, y: Floats) -> None:
         raise ParameterError(
             f"{loss!r} says piecewise_linear = True; it must say by kinks where its pieces meet, too", parameter="loss"
         )
-    told = [(np.asarray(scores), jump) for scores, jump in loss.kinks(y.copy())]
-    if not all(scores.shape == y.shape and scores.dtype == np.float64 for scores, _ in told):
+    kinks = [(np.asarray(scores), jump) for scores, jump in loss.kinks(y.copy())]
+    if not all(scores.shape == y.shape and scores.dtype == np.float64 for scores, _ in kinks):
         raise ParameterError(
             f"{loss!r} must give the scores of its kinks as float64, one a row, {len(y)} numbers", parameter="loss"
         )
     for lines in _lines(loss, y, 1):
         t, slopes = lines.t, lines.slopes_at(lines.t)
-        passed = sum((jump * ((t[:-1] < scores) & (scores < t[1:])) for scores, jump in told), np.zeros_like(t[1:]))
-        at_end = np.any([(t[:-1] == scores) | (t[1:] == scores) for scores, _ in told], axis=0)
+        passed = sum((jump * ((t[:-1] < scores) & (scores < t[1:])) for scores, jump in kinks), np.zeros_like(t[1:]))
+        at_end = np.any([(t[:-1] == scores) | (t[1:] == scores) for scores, _ in kinks], axis=0)
         wrong = ~at_end & (np.abs(np.diff(slopes, axis=0) - passed) > _CLOSE * (1 + np.abs(slopes).max(axis=0)))
         if wrong.any():
             at, row = (int(k[0]) for k in np.nonzero(wrong))
@@ -256,20 +256,20 @@ def _between(loss: RowLoss, y: Floats, begin: Floats, end: Floats) -> _Lines:
     """Lines through two scores of each row, and beyond; upwards, where there is such a direction."""
     if begin.ndim == 1:
         begin, end = np.minimum(begin, end), np.maximum(begin, end)
-    apart = end - begin
-    length = np.sqrt(np.square(apart).reshape(len(y), -1).sum(axis=1))
+    steps = end - begin
+    length = np.sqrt(np.square(steps).reshape(len(y), -1).sum(axis=1))
     scale = np.abs(begin).reshape(len(y), -1).max(axis=1)
     if loss.labels in ("real", "vectors"):
         scale = np.maximum(scale, np.abs(y).reshape(len(y), -1).max(axis=1))
-    still = (length == 0).reshape(-1, *[1] * (apart.ndim - 1))
+    still = (length == 0).reshape(-1, *[1] * (steps.ndim - 1))
     # Only one score moves where none has: moved together, they may make no difference.
-    unit = np.where(np.arange(apart[0].size) == 0, 1.0, 0.0).reshape(apart.shape[1:])
-    direction = np.where(still, unit, apart / np.where(still, 1.0, length.reshape(still.shape)))
+    unit = np.where(np.arange(steps[0].size) == 0, 1.0, 0.0).reshape(steps.shape[1:])
+    direction = np.where(still, unit, steps / np.where(still, 1.0, length.reshape(still.shape)))
     length = np.maximum(length, _SHORTEST * np.maximum(scale, 1.0))
     return _Lines(loss, y, begin, direction, np.linspace(-_BEYOND, 1 + _BEYOND, _PLACES)[:, None] * length)
 
 
-def _telling_rows(y: Floats, start: Floats, end: Floats) -> Ints:
+def _informative_rows(y: Floats, start: Floats, end: Floats) -> Ints:
     """The rows to look at: some of all, those whose scores moved farthest, and those of extreme labels."""
     n, third = len(y), _ROWS_AFTER // 3
     if n <= _ROWS_AFTER:

@@ -73,10 +73,10 @@ class GroupLoss(Loss):
         n_extra = 0 if self.extra is None else len(self.extra)
         values, slopes, by_extra = np.empty(len(starts) - 1), np.empty_like(z), np.empty((len(starts) - 1, n_extra))
         for g, (begin, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-            told = self.value_and_grad(z[begin:end], y[begin:end], weights[begin:end])
-            values[g], slopes[begin:end] = told[:2]
+            found = self.value_and_grad(z[begin:end], y[begin:end], weights[begin:end])
+            values[g], slopes[begin:end] = found[:2]
             if n_extra:
-                by_extra[g] = told[2]  # type: ignore[misc]
+                by_extra[g] = found[2]  # type: ignore[misc]
         return values, slopes, by_extra
 
     def within(self, starts: Ints | None) -> Self:
@@ -87,8 +87,8 @@ class GroupLoss(Loss):
 
     def sum(self, z: Floats, y: Floats, c: Floats) -> float:
         """Σ_g c̄_g·l_g."""
-        told = self.evaluated(z, y, c)
-        return float(np.sum(told.costs * told.values))
+        found = self.evaluated(z, y, c)
+        return float(np.sum(found.costs * found.values))
 
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """d/dz Σ_g c̄_g·l_g; zero for rows that are absent."""
@@ -96,17 +96,17 @@ class GroupLoss(Loss):
 
     def slopes_and_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats]:
         """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
-        told = self.evaluated(z, y, c)
-        return told.slopes, told.by_extra
+        found = self.evaluated(z, y, c)
+        return found.slopes, found.by_extra
 
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Σ_g c̄_g·l_g where scores are z + t·dz, and its derivative by t."""
         if self.extra is None or self.extra_change is None:
-            told = self.evaluated(z + t * dz, y, c)
-            return float(np.sum(told.costs * told.values)), float(np.sum(told.slopes * dz))
-        told = self.having(self.extra + t * self.extra_change).evaluated(z + t * dz, y, c)
-        slope = float(np.sum(told.slopes * dz)) + dot(told.by_extra, self.extra_change)
-        return float(np.sum(told.costs * told.values)), slope
+            found = self.evaluated(z + t * dz, y, c)
+            return float(np.sum(found.costs * found.values)), float(np.sum(found.slopes * dz))
+        found = self.with_extra(self.extra + t * self.extra_change).evaluated(z + t * dz, y, c)
+        slope = float(np.sum(found.slopes * dz)) + dot(found.by_extra, self.extra_change)
+        return float(np.sum(found.costs * found.values)), slope
 
     def evaluated(self, z: Floats, y: Floats, c: Floats) -> Evaluated:
         """All groups, with their costs."""
@@ -119,9 +119,9 @@ class GroupLoss(Loss):
         if not counts.any():
             return Evaluated(np.zeros(0), np.zeros(0), slopes, np.zeros(0 if self.extra is None else len(self.extra)))
         kept = np.append(0, np.cumsum(counts[counts > 0]))
-        told = self._of_present(z[here], y[here], c[here], kept)
-        slopes[here] = told.slopes
-        return told._replace(slopes=slopes)
+        found = self._of_present(z[here], y[here], c[here], kept)
+        slopes[here] = found.slopes
+        return found._replace(slopes=slopes)
 
     def _of_present(self, z: Floats, y: Floats, c: Floats, starts: Ints) -> Evaluated:
         """The same for rows that all count, in groups that all have rows."""

@@ -25,7 +25,7 @@ class ClassLoss(VectorLoss):
     """A loss of which only the differences between the scores of classes matter."""
 
     labels = "classes"
-    shift_free = True
+    shift_invariant = True
 
 
 class Softmax(ClassLoss):

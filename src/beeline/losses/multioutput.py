@@ -15,7 +15,7 @@ from beeline.losses.regression import LeastSquares
 __all__ = ["MultilabelHinge", "MultilabelLogistic", "MultilabelSquaredHinge", "MultivariateSquared"]
 
 
-class _EachLabel(VectorLoss):
+class _BinaryRelevance(VectorLoss):
     """Σ_k l(z_k, y_k): a binary loss for every label, which a row has (y_k = +1) or not (−1).
 
     Outputs have nothing to do with each other: training solves a problem of one score for each. Here they are together,
@@ -26,7 +26,7 @@ class _EachLabel(VectorLoss):
     _loss: ClassVar[ScalarLoss]
 
     @property
-    def each(self) -> ScalarLoss:
+    def output_loss(self) -> ScalarLoss:
         """The binary loss."""
         return self._loss
 
@@ -40,7 +40,7 @@ class _EachLabel(VectorLoss):
         return self._loss.conjugate_sum(a.ravel(), y.ravel(), np.repeat(c, a.shape[1]))
 
 
-class _EachSmoothLabel(_EachLabel):
+class _SmoothBinaryRelevance(_BinaryRelevance):
     """The same for a binary loss with a curvature: the Hessian of a row is diagonal, and h is its diagonal."""
 
     def curvature(self, z: Floats, y: Floats) -> Floats:
@@ -60,7 +60,7 @@ class _EachSmoothLabel(_EachLabel):
         return np.diag(h.sum(axis=0))
 
 
-class MultilabelHinge(_EachLabel):
+class MultilabelHinge(_BinaryRelevance):
     """Σ_k max(0, 1 − y_k z_k): support vector machines for sets of labels."""
 
     name = "multilabel_hinge"
@@ -71,7 +71,7 @@ class MultilabelHinge(_EachLabel):
     _loss = Hinge()
 
 
-class MultilabelSquaredHinge(_EachSmoothLabel):
+class MultilabelSquaredHinge(_SmoothBinaryRelevance):
     """Σ_k max(0, 1 − y_k z_k)²."""
 
     name = "multilabel_squared_hinge"
@@ -80,7 +80,7 @@ class MultilabelSquaredHinge(_EachSmoothLabel):
     _loss = SquaredHinge()
 
 
-class MultilabelLogistic(_EachSmoothLabel):
+class MultilabelLogistic(_SmoothBinaryRelevance):
     """Σ_k log(1 + exp(−y_k z_k)): logistic regression for sets of labels."""
 
     name = "multilabel_logistic"
@@ -108,7 +108,7 @@ class MultivariateSquared(VectorLoss):
         self.metric = None if metric is None else _positive(metric)
 
     @property
-    def each(self) -> ScalarLoss | None:
+    def output_loss(self) -> ScalarLoss | None:
         """Least squares, without a metric."""
         return LeastSquares() if self.metric is None else None
 

@@ -74,7 +74,7 @@ def _check_shapes(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> None:
     n, n_scores, n_extra = int(starts[1]), loss.n_scores(n_outputs), loss.n_extra(n_outputs)
     z, extra = np.zeros((n, n_scores) if n_scores > 1 else n), np.zeros(n_extra)
     given = (z.copy(), y[:n].copy(), np.ones(n)) if isinstance(loss, GroupLoss) else (z.copy(), y[:n].copy())
-    returned = loss.having(extra).value_and_grad(*given) if n_extra else loss.value_and_grad(*given)  # type: ignore[attr-defined]
+    returned = loss.with_extra(extra).value_and_grad(*given) if n_extra else loss.value_and_grad(*given)  # type: ignore[attr-defined]
     per_row = () if isinstance(loss, GroupLoss) else (n,)
     shapes = [per_row, z.shape] + ([(*per_row, n_extra)] if n_extra else [])
     if not isinstance(returned, tuple) or [np.shape(part) for part in returned] != shapes:
@@ -95,7 +95,7 @@ def _lines(loss: Loss, y: Floats, starts: Ints, n_outputs: int) -> Iterator[Eval
     bound = loss.within(starts) if isinstance(loss, GroupLoss) else loss
     for _ in range(_LINES):
         z, dz = random.normal(size=(2, len(y), n_scores) if n_scores > 1 else (2, len(y)))
-        moving = bound.having(*random.normal(size=(2, n_extra))) if n_extra else bound
+        moving = bound.with_extra(*random.normal(size=(2, n_extra))) if n_extra else bound
         yield lambda t, moving=moving, z=z, dz=dz: moving.along(z, dz, t, y, c)  # type: ignore[misc]
 
 

@@ -28,7 +28,7 @@ from beeline.data.recipe.recipe import Recipe
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, ModelError, ParameterError
 from beeline.kernels import absolute_sum
-from beeline.links import Link, class_numbers, each_probability, probabilities, values
+from beeline.links import Link, class_numbers, label_probabilities, probabilities, values
 from beeline.model.report import Report
 
 __all__ = ["Link", "Model", "Rows"]
@@ -250,7 +250,7 @@ class Model:
         """The probability of each class or label for scores of shape (n_rows, n_outputs)."""
         if not self.has_probabilities:
             raise ParameterError(self._why_no_probabilities(), parameter="probability")
-        return each_probability(z) if self.multilabel else probabilities(z, self.link, self.platt)
+        return label_probabilities(z) if self.multilabel else probabilities(z, self.link, self.platt)
 
     def _why_no_probabilities(self) -> str:
         if self.classes is None:

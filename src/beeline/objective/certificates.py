@@ -99,26 +99,26 @@ class Allowance:
             given_up, mass = _given_up(o, slopes, totals, size, unit)
         turnover = _turnover(point, size)
         slope_error, rounding = (unit * size + mass) * o.longest_row, unit * (turnover + 2 * point.value)
-        if o.looks_at_all:
+        if o.couples_rows:
             slope_error += unit * (size + float(np.abs(point.extra_slopes).sum()))
             rounding += left_over(point, totals)
-        if (bent := point.omega_remainder) is not None:
-            slope_error += _OWN_ROUNDING * math.sqrt(dot(bent[1], bent[1]))
+        if (remainder := point.omega_remainder) is not None:
+            slope_error += _OWN_ROUNDING * math.sqrt(dot(remainder[1], remainder[1]))
             rounding += _OWN_ROUNDING * point.value
         return cls(given_up, slope_error, turnover, rounding)
 
 
 def _turnover(point: Point, size: float) -> float:
     """As in `Allowance`, for slopes of which that is the size."""
-    o, turnover = point.objective, size * point.score_reach + point.loss
+    o, turnover = point.objective, size * point.score_bound + point.loss
     if o.intercept == "free" and o.n_outputs > 1:
-        turnover += _FARTHER * size * max(1.0, point.score_reach)
+        turnover += _FARTHER * size * max(1.0, point.score_bound)
     return turnover
 
 
 def left_over(point: Point, totals: Floats) -> float:
     """What slopes along free coordinates that rounding leaves count for, at ten times their distance from zero."""
-    o, reach = point.objective, max(1.0, point.score_reach)
+    o, reach = point.objective, max(1.0, point.score_bound)
     farthest = float(np.abs(o.parameters.extra(point.theta)).max(initial=reach))
     return _FARTHER * float(np.abs(totals).sum()) * farthest
 
@@ -140,7 +140,7 @@ def rounding_of(point: Point) -> float:
     slopes = point.slope_size + (0.0 if o.loss.smooth else o.total_cost)
     if o.loss.has_curvature:
         curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
-        further = 0.5 * unit * point.score_reach * float(o.rows.sum(columns.size, curvatures).value[0])
+        further = 0.5 * unit * point.score_bound * float(o.rows.sum(columns.size, curvatures).value[0])
         slopes += further if math.isfinite(further) else 0.0
     return unit * (_turnover(point, slopes) + 2 * point.value)
 
@@ -149,7 +149,7 @@ def _given_up(o: Objective, slopes: RowVector, totals: Floats, size: float, unit
     """(the largest 1 − t_i, Σ (1 − t_i)|u_i|) for slopes that sum to zero along every free intercept."""
     if not size:
         return 0.0, 0.0
-    if o.looks_at_all:
+    if o.couples_rows:
         return _given_up_together(o, slopes, totals, size)
     if o.n_outputs == 1:
         missing = abs(float(totals[0])) + unit * size

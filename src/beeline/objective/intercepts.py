@@ -56,7 +56,7 @@ def best_intercept(point: Point, level: float = _LEVEL) -> Point:
         return point.shifted(ends)
     low, high = ends
     size = point.shifted(low[0] if -low[1] < high[1] else high[0]).slope_size
-    return point.shifted(_root(line, low, high, _LEVEL * size, _UNIT * point.score_reach))
+    return point.shifted(_root(line, low, high, _LEVEL * size, _UNIT * point.score_bound))
 
 
 def level_intercepts(points: Sequence[Point], allowed: float) -> list[Point]:
@@ -111,7 +111,7 @@ def _bracket(point: Point, line: Line, slope: float) -> float | tuple[tuple[floa
     newton = abs(slope) / curvature if curvature > 0 else math.inf
     step = min(newton, _GROWTH * width)
     here, last = (0.0, slope), point.value
-    while abs(here[0]) <= _FARTHEST * max(width, point.score_reach):
+    while abs(here[0]) <= _FARTHEST * max(width, point.score_bound):
         t = here[0] - math.copysign(step, slope)
         value, there = line.at(t)
         if not (math.isfinite(value) and math.isfinite(there)):
@@ -164,7 +164,7 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
     no loss, of those that are best the sum of these is zero.
     """
     o = point.objective
-    if isinstance(o.loss, VectorLoss) and o.loss.shift_free:
+    if isinstance(o.loss, VectorLoss) and o.loss.shift_invariant:
         point = point.shifted(-float(np.mean(point.theta[-o.n_outputs :])))
     reach = _GROWTH * o.natural_width
     hessian, before, enough = None, np.inf, None
@@ -183,7 +183,7 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         if lost_in_rounding and float(np.abs(moved.slope_total).max()) >= 0.5 * size:
             break
         if not (moved.loss <= point.loss * (1 + _NOTHING)):
-            if length <= _UNIT * max(1.0, point.score_reach):
+            if length <= _UNIT * max(1.0, point.score_bound):
                 break
             reach, hessian = 0.25 * length, None
             continue
@@ -212,8 +212,8 @@ def best_free(point: Point) -> Point:
                 break
             inverse = None
             continue
-        change, bend = moved.theta[o.n_regularized :] - free, moved.free_slopes - slope
-        inverse = _secant(inverse, change, bend)
+        change, slope_change = moved.theta[o.n_regularized :] - free, moved.free_slopes - slope
+        inverse = _secant(inverse, change, slope_change)
         free, point = moved.theta[o.n_regularized :].copy(), moved
     return point
 
@@ -231,14 +231,14 @@ def _lower(point: Point, free: Floats, step: Floats, slope: Floats) -> Point | N
     return None
 
 
-def _secant(inverse: Floats | None, change: Floats, bend: Floats) -> Floats | None:
+def _secant(inverse: Floats | None, change: Floats, slope_change: Floats) -> Floats | None:
     """The inverse Hessian that explains by how much the slopes have changed with the last step."""
-    product = dot(change, bend)
+    product = dot(change, slope_change)
     if not product > 0:
         return inverse
     if inverse is None:
-        inverse = np.eye(len(change)) * (product / dot(bend, bend))
-    left = np.eye(len(change)) - np.outer(change, bend) / product
+        inverse = np.eye(len(change)) * (product / dot(slope_change, slope_change))
+    left = np.eye(len(change)) - np.outer(change, slope_change) / product
     updated: Floats = left @ inverse @ left.T + np.outer(change, change) / product
     return updated
 
@@ -259,6 +259,6 @@ def _intercept_hessian(point: Point) -> Floats:
     hessian: Floats = o.rows.sum(values.intercept_hessian, point.curvatures, loss=o.loss).value[0]
     mean = np.trace(hessian) / k
     hessian[np.diag_indices(k)] += 1e-14 * mean
-    if o.loss.shift_free:
+    if o.loss.shift_invariant:
         hessian += mean / k
     return hessian

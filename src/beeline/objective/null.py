@@ -46,9 +46,9 @@ class NullModel:
 def null_model(objective: Objective) -> NullModel:
     """The null model of an objective; a few looks at labels and costs, and none at the rows."""
     o = objective
-    if o.intercept == "free" and not o.looks_at_all and (found := _by_formula(o)) is not None:
+    if o.intercept == "free" and not o.couples_rows and (found := _by_formula(o)) is not None:
         return found
-    start = _by_label(o) if o.loss.classifies and not o.looks_at_all else o.at()
+    start = _by_label(o) if o.loss.classifies and not o.couples_rows else o.at()
     point = _with_best_intercepts(start) if o.n_free else start
     if not o.loss.convex:  # where a level intercept need not be the best
         point = min(start, point, key=lambda at: at.loss)
@@ -111,13 +111,13 @@ def _by_label(o: Objective) -> Point:
 def _with_best_intercepts(point: Point) -> Point:
     """The best intercepts for zero weights, also where a loss of several scores has kinks: these are rounded off."""
     o = point.objective
-    if o.n_outputs == 1 or o.loss.has_curvature or o.looks_at_all:
+    if o.n_outputs == 1 or o.loss.has_curvature or o.couples_rows:
         return point.with_best_intercept(_ACCURACY)
     if not o.loss.has_smoothed:
         return point
     best = point
     for width in _WIDTHS * o.natural_width:
         smoothed = o.with_loss(o.loss.smoothed(float(width)))
-        point = point.under(smoothed).with_best_intercept().under(o)
+        point = point.with_objective(smoothed).with_best_intercept().with_objective(o)
         best = min(best, point, key=lambda p: p.loss)
     return best

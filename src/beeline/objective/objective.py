@@ -111,19 +111,19 @@ class Objective:
         return self.parameters.n_free
 
     @cached_property
-    def looks_at_all(self) -> bool:
+    def couples_rows(self) -> bool:
         """Whether the loss is no sum over single rows: rows are tied by groups, or by parameters that the loss owns."""
         return self.loss.scope != "row" or self.parameters.n_extra > 0
 
     def loss_at(self, theta: Floats) -> Loss:
         """The loss, with the parameters that it owns where it has any."""
         p = self.parameters
-        return self.loss.having(p.extra(theta)) if p.n_extra else self.loss
+        return self.loss.with_extra(p.extra(theta)) if p.n_extra else self.loss
 
     def loss_along(self, theta: Floats, direction: Floats) -> Loss:
         """The loss along a line of θ."""
         p = self.parameters
-        return self.loss.having(p.extra(theta), p.extra(direction)) if p.n_extra else self.loss
+        return self.loss.with_extra(p.extra(theta), p.extra(direction)) if p.n_extra else self.loss
 
     @cached_property
     def total_cost(self) -> float:
@@ -139,7 +139,7 @@ class Objective:
     @cached_property
     def natural_width(self) -> float:
         """The scale on which scores differ, over which kinks are rounded at first."""
-        return self.loss.natural_width(self._label_spread() if self.loss.measured_by_labels else 1.0)
+        return self.loss.natural_width(self._label_spread() if self.loss.scales_with_labels else 1.0)
 
     def _label_spread(self) -> float:
         """The standard deviation of the labels, over all columns."""
@@ -178,9 +178,9 @@ class Objective:
         return null_model(self)
 
     @cached_property
-    def rates(self) -> RowVector:
+    def compact_costs(self) -> RowVector:
         """The costs; for a shard a single number where they are all the same."""
-        return self.rows.map(columns.single_if_alike, self.costs)
+        return self.rows.map(columns.constant_or_all, self.costs)
 
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
         """(w, b) as views, as in `Parameters`."""
@@ -193,7 +193,7 @@ class Objective:
 
     def with_labels(self, labels: RowVector) -> Objective:
         """The same objective for other labels; the rows and their costs are shared."""
-        return self._sharing(replace(self, labels=labels), "total_cost", "rates")
+        return self._sharing(replace(self, labels=labels), "total_cost", "compact_costs")
 
     def with_costs(self, costs: RowVector) -> Objective:
         """The same objective for other costs; the rows and their labels are shared."""
@@ -201,12 +201,12 @@ class Objective:
 
     def with_strength(self, strength: float) -> Objective:
         """The same objective with another strength of Ω; all else is shared."""
-        shared = "total_cost", "label_totals", "natural_width", "longest_row", "rates"
+        shared = "total_cost", "label_totals", "natural_width", "longest_row", "compact_costs"
         return self._sharing(replace(self, strength=strength), *shared, always=("null",))
 
     def with_loss(self, loss: Loss) -> Objective:
         """The same objective with another loss; the rows, labels and costs are shared."""
-        return self._sharing(replace(self, loss=loss), "total_cost", "label_totals", "longest_row", "rates")
+        return self._sharing(replace(self, loss=loss), "total_cost", "label_totals", "longest_row", "compact_costs")
 
     def _sharing(self, other: Objective, *names: str, always: tuple[str, ...] = ()) -> Objective:
         """The other objective, with what is known here; some things are found out now, for both."""

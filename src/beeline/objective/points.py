@@ -56,14 +56,14 @@ class Point:
     def _derivatives(self) -> tuple[RowVector, RowVector, Promise]:
         """Slopes and curvatures of the loss, and its sum: a smooth loss gives them in one go."""
         o = self.objective
-        beside = (self.z, o.labels, o.costs)
-        (slopes, curvatures), total = o.rows.call(values.derivatives, beside, {"loss": o.loss}, 2, "sum")
+        row_vectors = (self.z, o.labels, o.costs)
+        (slopes, curvatures), total = o.rows.call(values.derivatives, row_vectors, {"loss": o.loss}, 2, "sum")
         return slopes, curvatures, total
 
     @cached_property
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
-        return float(self._loss_sum.value[0] if "_loss_sum" in vars(self) else self._told("_loss"))
+        return float(self._loss_sum.value[0] if "_loss_sum" in vars(self) else self._fetch("_loss"))
 
     def ask_loss(self) -> None:
         """Ask for the sum of the losses, by itself: it comes with the next trip."""
@@ -77,13 +77,13 @@ class Point:
         """Ask for all that solvers want to know of a point: it comes with the next trip."""
         self._ask()
 
-    def knowing_loss(self) -> Point:
+    def with_loss_value(self) -> Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
         if "loss" not in vars(self):
             vars(self)["loss"] = float(self._loss_sum.value[0])
         return self
 
-    def _told(self, name: str) -> Any:  # noqa: ANN401
+    def _fetch(self, name: str) -> Any:  # noqa: ANN401
         """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for."""
         self._ask()
         promise: Promise = getattr(self, name)
@@ -138,8 +138,8 @@ class Point:
     def _with_extra(self) -> tuple[RowVector, Promise]:
         """The slopes, and the derivatives by the parameters that the loss owns."""
         o = self.objective
-        beside = (self.z, o.labels, o.costs)
-        (slopes,), sums = o.rows.call(values.slopes_and_extra, beside, {"loss": o.loss_at(self.theta)}, 1, "sum")
+        row_vectors = (self.z, o.labels, o.costs)
+        (slopes,), sums = o.rows.call(values.slopes_and_extra, row_vectors, {"loss": o.loss_at(self.theta)}, 1, "sum")
         return slopes, sums
 
     @property
@@ -154,22 +154,22 @@ class Point:
     @property
     def slope_size(self) -> float:
         """Σ |c_i · dl/dz|."""
-        return float(self._told("_size_sum"))
+        return float(self._fetch("_size_sum"))
 
     @property
     def slope_total(self) -> Floats | float:
         """Σ c_i · dl/dz, for each output: the slope of J along free intercepts."""
-        total: Floats | float = self._told("_total_sum")
+        total: Floats | float = self._fetch("_total_sum")
         return total
 
     @property
     def curvature_total(self) -> Floats | float:
         """The sum of the curvatures, for each output."""
-        total: Floats | float = self._told("_curvature_sum")
+        total: Floats | float = self._fetch("_curvature_sum")
         return total
 
     @cached_property
-    def score_reach(self) -> float:
+    def score_bound(self) -> float:
         """What no score exceeds, nor any of the sums that it is made of: max‖x_i‖·‖w‖ + |b|, of outputs the largest."""
         o, d = self.objective, self.objective.rows.n_features
         if o.n_outputs == 1:
@@ -243,7 +243,7 @@ class Point:
         return math.sqrt(dot(self.gradient, self.gradient))
 
     @property
-    def fall(self) -> float:
+    def max_decrease(self) -> float:
         """How far J can fall at most where Ω is L2 and intercepts are the best, ‖∂J‖²/(2λ); one pass."""
         slope = self.gradient[: self.objective.n_regularized]
         return dot(slope, slope) / (2 * self.objective.penalty.l2)
@@ -282,7 +282,7 @@ class Point:
         diagonal[: o.n_regularized] += o.strength * o.regularizer.l2
         return diagonal
 
-    def under(self, objective: Objective) -> Point:
+    def with_objective(self, objective: Objective) -> Point:
         """The same θ under another objective over the same rows; no pass over the data."""
         return Point(objective, self.theta, self.z)
 
@@ -326,7 +326,7 @@ class Point:
         """
         if not self.objective.n_free:
             return self
-        if self.objective.looks_at_all:
+        if self.objective.couples_rows:
             return best_free(self) if self.objective.loss.smooth else self
         if self.objective.n_outputs > 1 and self.objective.loss.has_curvature:
             return best_intercepts(self)
@@ -348,10 +348,10 @@ class Point:
         o = self.objective
         if not o.n_free:
             return self
-        if o.looks_at_all:
+        if o.couples_rows:
             return best_free(self)
         if o.n_outputs > 1:
-            return best_intercepts(self, _ROUGHLY if self.fall > _FAR * allowed else 0.0)
+            return best_intercepts(self, _ROUGHLY if self.max_decrease > _FAR * allowed else 0.0)
         if not o.loss.smooth:
             raise ParameterError(f"the slopes of {o.loss!r} do not say where its intercept is level", parameter="loss")
         if not self.loss > 0:
@@ -486,8 +486,8 @@ class Line:
         """
         o, point = self.point.objective, self.point
         assert isinstance(o.loss, ScalarLoss)
-        beside, small = (point.z, self.dz, o.labels, o.rates), {"loss": o.loss, "times": (begin, t, end)}
-        (z, slopes), sums = o.rows.call(values.interval_cut, beside, small, 2, "sum", reuse=(point.z, self.dz))
+        row_vectors, small = (point.z, self.dz, o.labels, o.compact_costs), {"loss": o.loss, "times": (begin, t, end)}
+        (z, slopes), sums = o.rows.call(values.interval_cut, row_vectors, small, 2, "sum", reuse=(point.z, self.dz))
         value, offset, terms, size = sums.value
         moved = point._moved_to(point.theta + t * self.direction, z)
         moved.__dict__["loss"] = float(value)

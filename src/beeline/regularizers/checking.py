@@ -82,8 +82,8 @@ class _Line:
     def fault(self) -> str | None:
         """What is wrong along the line, as the rest of a sentence; None: nothing."""
         places = np.linspace(-0.25, 1.25, _PLACES) * self.length
-        told = np.array([self.at(t) for t in places])
-        return self._wrong_slope(places, *told.T) or self._flat(places, told[:, 1])
+        samples = np.array([self.at(t) for t in places])
+        return self._wrong_slope(places, *samples.T) or self._flat(places, samples[:, 1])
 
     def _wrong_slope(self, places: Floats, values: Floats, slopes: Floats) -> str | None:
         if not self.omega.differentiable:
@@ -101,9 +101,9 @@ class _Line:
 
     def _flat(self, places: Floats, slopes: Floats) -> str | None:
         """Whether the slope grows by less than the modulus says."""
-        apart = np.diff(places) * float(np.sum(np.square(self.direction)))
-        growth = np.diff(slopes) / apart
-        flat = growth < self.omega.modulus * (1 - _CLOSE) - _ROUNDING * np.abs(slopes).max() / apart
+        distances = np.diff(places) * float(np.sum(np.square(self.direction)))
+        growth = np.diff(slopes) / distances
+        flat = growth < self.omega.modulus * (1 - _CLOSE) - _ROUNDING * np.abs(slopes).max() / distances
         if not flat.any():
             return None
         return (

@@ -11,7 +11,7 @@ from beeline.fitting import Fitted
 from beeline.report.rendering import KeyFigure, render
 from beeline.report.selection_figure import selection_figure
 from beeline.report.selection_tables import compared_starts, curve_tables
-from beeline.report.training import training_story
+from beeline.report.training import training_summary
 from beeline.report.values import decimals, number
 from beeline.report.writing import write_page
 from beeline.selection import End, Selection
@@ -55,7 +55,7 @@ def selection_page(selection: Selection, facts: Mapping[str, Any], trained: Fitt
         starts=compared_starts(selection),
         curve=curve,
         others=others,
-        story=None if trained is None else training_story(trained),
+        summary=None if trained is None else training_summary(trained),
         facts=facts,
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from beeline.solvers.base import Result
 
-__all__ = ["Story", "training_page", "training_story", "write_training_page"]
+__all__ = ["TrainingSummary", "training_page", "training_summary", "write_training_page"]
 
 _SIZES = Sizes(broad=(9.4, 4.0), slim=(4.0, 6.2))
 _CAPTION = (
@@ -32,7 +32,7 @@ _CAPTION = (
 _MOST_PROBLEMS = 200  # lines of a table that anybody reads
 
 
-class Story(NamedTuple):
+class TrainingSummary(NamedTuple):
     """How a training went: a sentence, the figure, what else the solver says, and a table of several problems."""
 
     sentence: str
@@ -67,17 +67,17 @@ def training_page(trained: Fitted, facts: Mapping[str, Any]) -> str:
         distance=distance_in_words(report.gap).capitalize(),
         concerns=report.concerns,
         figures=_figures(report),
-        story=training_story(trained),
+        summary=training_summary(trained),
         facts=facts,
     )
 
 
-def training_story(trained: Fitted) -> Story:
+def training_summary(trained: Fitted) -> TrainingSummary:
     """How the training went."""
     report = _report(trained)
     label = f"Certified gap against steps and seconds: {report.sentence}."
     runs = {report.solver: trained.results}
-    return Story(
+    return TrainingSummary(
         sentence=f"{report.solver}: {report.sentence}.",
         converged=report.converged,
         figure=page_figure(partial(_drawn, runs), "convergence", _SIZES, label, _CAPTION),

@@ -7,8 +7,8 @@ import math
 from beeline._sentences import Argument, Sentence
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import Loss
-from beeline.selection.itinerary import is_noticeable
 from beeline.selection.result import End, PathPoint, Selection
+from beeline.selection.schedule import is_noticeable
 from beeline.selection.selecting import Selecting
 from beeline.solvers.concerns import Concern
 
@@ -24,11 +24,11 @@ def concerns_about_search(
     null: PathPoint,
     loss: Loss,
     failure: Exception | None,
-    more_to_tell: bool = False,
+    underfitted: bool = False,
 ) -> list[Concern]:
     """What a user must know, with what to do.
 
-    `null` is the model without weights; `more_to_tell` says that the path ended before all features were heard.
+    `null` is the model without weights; `underfitted` says that the path ended before all features were heard.
     """
     concerns = []
     if failure is not None:
@@ -67,7 +67,7 @@ def concerns_about_search(
                 ModelWarning,
             )
         )
-    elif more_to_tell and found.end is End.LIMIT and selecting.C_max is None:
+    elif underfitted and found.end is End.LIMIT and selecting.C_max is None:
         concerns.append(
             Concern(
                 f"the path has ended at C = {found.curve[-1].C:.6g}, though features that are small beside others "

@@ -13,7 +13,7 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray, Ints
 from beeline.exceptions import ParameterError
 
-__all__ = ["Fold", "Splitting", "make_folds", "spread_evenly"]
+__all__ = ["Fold", "Splitting", "make_folds", "stratified_folds"]
 
 _FEW_CLASSES = 100
 
@@ -69,7 +69,7 @@ def make_folds(
     return _own_folds(how, numbers, groups)
 
 
-def spread_evenly(numbers: AnyArray, n_folds: int, seed: int) -> AnyArray:
+def stratified_folds(numbers: AnyArray, n_folds: int, seed: int) -> AnyArray:
     """A fold number a row: random, with each class spread evenly over the folds.
 
     The only row of a class belongs to no fold, −1: no model would know the class without it.
@@ -103,7 +103,7 @@ def _fold_type(n_folds: int) -> type:
 
 def _fold_numbers(numbers: AnyArray, n_folds: int, *, classes: bool, groups: AnyArray | None, seed: int) -> AnyArray:
     if groups is None:
-        return spread_evenly(numbers, n_folds, seed) if classes else _spread_blindly(len(numbers), n_folds, seed)
+        return stratified_folds(numbers, n_folds, seed) if classes else _random_folds(len(numbers), n_folds, seed)
     names, sizes, of_row, order = _shuffled_groups(groups, seed)
     if len(names) < n_folds:
         raise ParameterError(f"{n_folds} folds need as many groups, and the rows have {len(names)}", parameter="groups")
@@ -115,7 +115,7 @@ def _fold_numbers(numbers: AnyArray, n_folds: int, *, classes: bool, groups: Any
     return folds
 
 
-def _spread_blindly(n: int, n_folds: int, seed: int) -> AnyArray:
+def _random_folds(n: int, n_folds: int, seed: int) -> AnyArray:
     kind = _fold_type(n_folds)
     folds: AnyArray = np.empty(n, kind)
     folds[_shuffled(n, seed)] = (np.arange(n) % n_folds).astype(kind)

@@ -18,15 +18,15 @@ from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
 from beeline.losses import get_loss
 from beeline.objective import Objective
-from beeline.objective.untold import by_chance
+from beeline.objective.residual_correlation import chance_correlation
 from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
 from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
 from beeline.selection.concerns import concerns_about_search
 from beeline.selection.folds import Fold, Splitting, make_folds
-from beeline.selection.itinerary import Itinerary
 from beeline.selection.rescaling import Rescaling
 from beeline.selection.result import End, PathPoint, Selection, choose
 from beeline.selection.runners import Runner, Stopping, make_runner
+from beeline.selection.schedule import Schedule
 from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
 from beeline.selection.selecting import Selecting
 from beeline.solvers.concerns import warn_of
@@ -123,7 +123,7 @@ class _Search:
         self.best: Trained | None = None
         self.stop_tol = selecting.the_tol
         self.failure: Exception | None = None
-        self.itinerary: Itinerary | None = None
+        self.schedule: Schedule | None = None
         limit = selecting.time_limit
         self.deadline = None if limit is None else time.perf_counter() + limit
 
@@ -164,8 +164,8 @@ class _Search:
         runner = None if done else make_runner(task, self.folds, self.stopping, self.rescaling)
         if runner is not None:
             self.nulls.append(self._judged(runner, 0.0, epsilon))
-        itinerary = self.itinerary = self._itinerary(task, epsilon)
-        while not isinstance(step := itinerary.next(done), End):
+        schedule = self.schedule = self._schedule(task, epsilon)
+        while not isinstance(step := schedule.next(done), End):
             if self._is_late():
                 return End.TIME
             if runner is None:
@@ -179,7 +179,7 @@ class _Search:
                 return End.CALLBACK
         return step
 
-    def _itinerary(self, task: Task, epsilon: float | None) -> Itinerary:
+    def _schedule(self, task: Task, epsilon: float | None) -> Schedule:
         s, objectives = self.selecting, task.objectives()
         if s.stop == "paper":
             first = s.C_min or min((null_C if task.regularizer.l1 else lowest_C)(o) for o in objectives)
@@ -188,9 +188,9 @@ class _Search:
             first = s.C_min or min(first_C(o) for o in objectives)
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
-        luck = max(by_chance(o) for o in objectives)
-        return Itinerary(
-            s, first, s.C_max or highest, null, self.metric.greater_is_better, luck, self._noise(objectives[0])
+        chance_level = max(chance_correlation(o) for o in objectives)
+        return Schedule(
+            s, first, s.C_max or highest, null, self.metric.greater_is_better, chance_level, self._noise(objectives[0])
         )
 
     def _noise(self, objective: Objective) -> float:
@@ -246,14 +246,14 @@ class _Search:
         scores = tuple(self.metric.measure(rows) for rows in held)
         weights = tuple(float(len(rows.labels) if rows.weights is None else rows.weights.sum()) for rows in held)
         loss = float(np.average([METRICS["loss"].measure(rows) for rows in held], weights=weights))
-        more = 0.0 if self.selecting.stop == "paper" else runner.untold
-        told = loss, runner.training_loss, more
-        return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *told)
+        more = 0.0 if self.selecting.stop == "paper" else runner.residual_correlation
+        measures = loss, runner.training_loss, more
+        return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *measures)
 
     def _held_out(self, runner: Runner, k: int) -> HeldOut:
         labels, weights, groups = self.held_out[k]
-        loss = self.task.joint_loss or self.task.loss_of_each
-        loss = loss if not len(runner.extra(k)) else loss.having(runner.extra(k))
+        loss = self.task.joint_loss or self.task.output_loss
+        loss = loss if not len(runner.extra(k)) else loss.with_extra(runner.extra(k))
         return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss, groups)
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
@@ -290,8 +290,8 @@ class _Search:
         null = next(point for point in self.nulls if point.epsilon == found.best.epsilon)
         found = replace(found, null_score=null.score, stop=self.selecting.stop)
         highest = max(found.curve, key=lambda point: point.C)
-        more_to_tell = self.itinerary is not None and self.itinerary.is_held_back(highest)
-        concerns = concerns_about_search(found, self.selecting, null, self.task.loss, self.failure, more_to_tell)
+        underfitted = self.schedule is not None and self.schedule.is_held_back(highest)
+        concerns = concerns_about_search(found, self.selecting, null, self.task.loss, self.failure, underfitted)
         return replace(found, concerns=tuple(concerns))
 
 
@@ -343,4 +343,4 @@ def _epsilons(task: Task) -> Iterator[tuple[float, Task]]:
     largest = float(np.abs(targets).max(initial=0.0))
     for i in range(_STEPS_OF_EPSILON - 1, -1, -1):
         epsilon = i * largest / _STEPS_OF_EPSILON
-        yield epsilon, task.but(loss=get_loss(task.loss.name, epsilon=epsilon))
+        yield epsilon, task.with_changes(loss=get_loss(task.loss.name, epsilon=epsilon))

@@ -22,12 +22,12 @@ from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
-from beeline.objective.untold import feature_spreads, untold
+from beeline.objective.residual_correlation import feature_spreads, residual_correlation
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, State, Status, relative_gap
-from beeline.solvers.newton.lockstep import ByGradient, ByPromise, Ending, LockstepNewton
+from beeline.solvers.newton.lockstep import ByGradient, ByPredictedDecrease, Ending, LockstepNewton
 from beeline.solvers.registry import SolverLike
 from beeline.solvers.side_by_side import solve_side_by_side
 from beeline.solvers.training import Task, Trained, counts_by_difference, extra_of, outputs_of
@@ -69,7 +69,7 @@ class Stopping:
 
     def ending(self, shares: Sequence[float]) -> Ending:
         """When a problem in lockstep is solved."""
-        return ByGradient(self.tol, shares) if self.by_gradient else ByPromise(self.tol)
+        return ByGradient(self.tol, shares) if self.by_gradient else ByPredictedDecrease(self.tol)
 
 
 class Runner(ABC):
@@ -140,9 +140,9 @@ class Runner(ABC):
         return feature_spreads(self.flat[0])
 
     @property
-    def untold(self) -> float:
+    def residual_correlation(self) -> float:
         """The largest part of its slopes that one feature explains to any problem."""
-        return max(untold(point, self.spreads) for point in self.points)
+        return max(residual_correlation(point, self.spreads) for point in self.points)
 
     @property
     def training_loss(self) -> float:
@@ -237,7 +237,7 @@ class _InLockstep(Runner):
             point = self.newton.points[k]
             settings = {"tol": self.stopping.gap, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
             solver = choose_solver(point.objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
-            result = solver.within(self._time_left()).run(point.objective, point.theta)
+            result = solver.with_time_limit(self._time_left()).run(point.objective, point.theta)
             self.passes += result.passes + 2
             self.unsolved += solver.concern(result) is not None
             self.newton.move(k, result.theta)
@@ -264,7 +264,7 @@ class _SideBySide(Runner):
 
     @staticmethod
     def _of(task: Task, fold: Fold, rescaling: Rescaling | None) -> list[Objective]:
-        return _held_in((task.over(rescaling.dataset(fold)) if rescaling else task).objectives(), fold)
+        return _held_in((task.with_data(rescaling.dataset(fold)) if rescaling else task).objectives(), fold)
 
     def _solvers(self, stopping: Stopping) -> list[Solver]:
         """One for all problems over the same rows, of which it may keep a copy."""
@@ -291,7 +291,7 @@ class _SideBySide(Runner):
         objectives = [o.with_strength(self.strength / C) for o in self.flat]
         ratios = self._gradient_ratios(self.strength / C) if self.by_gradient else []
         left = self._time_left()
-        solvers = [solver.within(left) for solver in self.solvers]
+        solvers = [solver.with_time_limit(left) for solver in self.solvers]
         results = solve_side_by_side(solvers, objectives, self.starts, time_limit=left)
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
@@ -354,7 +354,7 @@ def _can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
     """Whether Newton's method is meant, with nothing said to it by itself, and can take all folds together."""
     if not (isinstance(solver, str) and solver in ("auto", "newton")):
         return False
-    loss = task.joint_loss or task.loss_of_each
+    loss = task.joint_loss or task.output_loss
     omega = task.regularizer
     return loss.convex and loss.has_curvature and omega.separable and omega.smooth and omega.l2 > 0
 

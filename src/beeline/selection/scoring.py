@@ -72,8 +72,8 @@ class HeldOut:
     def mean_loss(self) -> float:
         """The mean loss of the rows, or of their groups, by their weights."""
         if isinstance(self.loss, GroupLoss):
-            told = self._by_group(self.loss)
-            return float(np.average(told.values, weights=told.costs)) if len(told.values) else math.nan
+            found = self._by_group(self.loss)
+            return float(np.average(found.values, weights=found.costs)) if len(found.values) else math.nan
         losses = self.losses
         return float(np.average(losses, weights=self.weights)) if len(losses) else math.nan
 

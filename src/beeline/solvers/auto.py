@@ -198,9 +198,9 @@ class Relay(Solver):
         """What either needs."""
         return self.first.refusal(objective) or self.second.refusal(objective)
 
-    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """That of the first."""
-        step = self.first.head_start(objective, min(max_passes, self.passes))
+        step = self.first.solve_in_kernel(objective, min(max_passes, self.passes))
         return step if step is None or step.solver else replace(step, solver=self.first.name)
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:

@@ -84,7 +84,7 @@ class Solver(ABC):
     Attributes
     ----------
     time_limit
-        Stop after the iteration in which so many seconds are over, as `within` says; None: no limit.
+        Stop after the iteration in which so many seconds are over, as `with_time_limit` says; None: no limit.
     options
         All options, with the defaults of those that were not given.
     needs
@@ -146,7 +146,7 @@ class Solver(ABC):
         again: Self = _again(type(self), settings, self.options.given, self.time_limit)
         return again
 
-    def within(self, seconds: float | None) -> Self:
+    def with_time_limit(self, seconds: float | None) -> Self:
         """The same solver, with so much time, or less where it has less already; None: no other limit."""
         if seconds is None or (self.time_limit is not None and self.time_limit <= seconds):
             return self
@@ -163,7 +163,7 @@ class Solver(ABC):
         """Why it cannot take the objective, as the rest of a sentence; None where it can."""
         return refusal(self.needs, objective)
 
-    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """All iterations in one step, for a problem so small that a kernel takes them before Python takes one; or None.
 
         It may take about so many passes, and is not asked for where there is a start, a limit that may come in the
@@ -221,11 +221,11 @@ class Solver(ABC):
         return _Run(self, objective, callback, begin).through(self._all_steps(objective, begin, watched))
 
     def _all_steps(self, objective: Objective, start: State | None, watched: bool) -> Iterator[Step]:
-        """The head start, and from there on the steps."""
+        """What a kernel solves at once, and from there on the steps."""
         passes = 0.0
         limited = self.max_passes < _FEW_PASSES or (self.time_limit is not None and self.time_limit < _FEW_SECONDS)
         free = start is None and not watched and not limited
-        if free and (first := self.head_start(objective, self.max_passes)) is not None:
+        if free and (first := self.solve_in_kernel(objective, self.max_passes)) is not None:
             yield first
             start, passes = State(first.theta, first.arrays() if first.arrays else {}), first.passes
         for step in self.steps(objective, start):
@@ -376,7 +376,7 @@ class _Run:
             return point
         if point is not None:
             point.forget()  # what it knows of every row, while another point is made; few runs go on from it
-        return self.objective.at(theta).knowing_loss()
+        return self.objective.at(theta).with_loss_value()
 
     def _doubt(self) -> str | None:
         """What is wrong with a loss or Ω of one's own where training got to; then no bound was one, nor any gap."""
@@ -425,7 +425,7 @@ def _centred(o: Objective, theta: Floats) -> Floats:
 
     That is what the optimum is like: without it, L2 is smaller and all losses are the same.
     """
-    if not (isinstance(o.loss, VectorLoss) and o.loss.shift_free and o.penalty.plain and o.regularizer.separable):
+    if not (isinstance(o.loss, VectorLoss) and o.loss.shift_invariant and o.penalty.plain and o.regularizer.separable):
         return theta
     columns = theta.reshape(-1, o.n_outputs)
     centred: Floats = columns - columns.mean(axis=1, keepdims=True)

@@ -71,14 +71,14 @@ def plot_convergence(runs: Mapping[str, Any], figure: Figure | None = None) -> F
         figure = new_figure((9.0, 4.2))
     shape = (2, 1) if is_narrow(figure) else (1, 2)
     left, right = figure.subplots(*shape, sharey=True)
-    floor = _set_gaps(left, [gap for line in _each(lines) for gap in line.gaps])
-    for (name, of_run), look in zip(lines.items(), _looks(), strict=False):
-        look |= {"alpha": max(_FAINT, 1 / math.sqrt(max(1, len(of_run))))}
+    floor = _set_gaps(left, [gap for line in _all_lines(lines) for gap in line.gaps])
+    for (name, of_run), style in zip(lines.items(), _styles(), strict=False):
+        style |= {"alpha": max(_FAINT, 1 / math.sqrt(max(1, len(of_run))))}
         for line in of_run:
-            _draw(left, line.steps, line.gaps, floor, look)
-            _draw(right, line.seconds, line.gaps, floor, look)
+            _draw(left, line.steps, line.gaps, floor, style)
+            _draw(right, line.seconds, line.gaps, floor, style)
         unknown = "" if any(line.gaps for line in of_run) else " (no bound is known)"
-        left.plot([], [], label=plain(name) + unknown, **(look | {"alpha": 1.0}))
+        left.plot([], [], label=plain(name) + unknown, **(style | {"alpha": 1.0}))
     _finish(figure, left, right, len(lines))
     return figure
 
@@ -94,11 +94,11 @@ def _results(name: str, run: Any) -> Sequence[Result]:  # noqa: ANN401
     return results
 
 
-def _each(lines: Mapping[str, list[_Line]]) -> Iterator[_Line]:
+def _all_lines(lines: Mapping[str, list[_Line]]) -> Iterator[_Line]:
     return (line for of_run in lines.values() for line in of_run)
 
 
-def _looks() -> Iterator[dict[str, Any]]:
+def _styles() -> Iterator[dict[str, Any]]:
     return cycle({"color": COLOURS[role], "linestyle": stroke} for stroke in _STROKES for role in _ROLES)
 
 
@@ -113,11 +113,11 @@ def _set_gaps(axes: Axes, gaps: list[float]) -> float:
     return floor
 
 
-def _draw(axes: Axes, x: Sequence[float], gaps: list[float], floor: float, look: dict[str, Any]) -> None:
+def _draw(axes: Axes, x: Sequence[float], gaps: list[float], floor: float, style: dict[str, Any]) -> None:
     marks: dict[str, Any] = {"marker": "o", "markersize": 3.5, "markevery": 1 if len(x) <= _FEW else [len(x) - 1]}
-    axes.plot(x, [max(gap, floor) for gap in gaps], linewidth=1.6, **marks, **look)
+    axes.plot(x, [max(gap, floor) for gap in gaps], linewidth=1.6, **marks, **style)
     zeros = [at for at, gap in zip(x, gaps, strict=True) if gap == 0]
-    axes.plot(zeros, [floor] * len(zeros), marker="v", markersize=7, linestyle="none", color=look["color"])
+    axes.plot(zeros, [floor] * len(zeros), marker="v", markersize=7, linestyle="none", color=style["color"])
 
 
 def _finish(figure: Figure, left: Axes, right: Axes, n_runs: int) -> None:

@@ -16,7 +16,7 @@ from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.bundle.planes import with_best_intercepts
 from beeline.solvers.needs import Needs
-from beeline.solvers.newton.newton import search
+from beeline.solvers.newton.newton import line_search
 from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.state import theta_of
 
@@ -179,7 +179,7 @@ def _along_line(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
     if not slope < 0:
         return None, 0.0
     line = point.line(direction)
-    t = search(line, slope, _SUFFICIENT, flat=0.9)
+    t = line_search(line, slope, _SUFFICIENT, flat=0.9)
     return (line.move(t) if t else None), 1.0
 
 

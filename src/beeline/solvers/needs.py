@@ -153,7 +153,7 @@ def _has(need: LossNeed, o: Objective) -> bool:
         return loss.has_conjugate
     if need == "rounded":
         return loss.has_conjugate and loss.has_smoothed
-    return isinstance(loss, ScalarLoss) and loss.piecewise_linear and not o.looks_at_all
+    return isinstance(loss, ScalarLoss) and loss.piecewise_linear and not o.couples_rows
 
 
 def _of_omega(needs: Needs, o: Objective) -> Unmet | None:

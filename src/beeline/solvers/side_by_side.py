@@ -48,7 +48,7 @@ def solve_side_by_side(
         problem.
     """
     if len(objectives) == 1:
-        solver = solvers[0] if time_limit is None else solvers[0].within(time_limit)
+        solver = solvers[0] if time_limit is None else solvers[0].with_time_limit(time_limit)
         return [solver.run(objectives[0], starts[0], callback)]
     return _Side(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
 
@@ -128,7 +128,7 @@ class _Side:
             left = self.deadline - time.perf_counter()
             share = left * min(self.n_threads, self.waiting) / self.waiting
             self.waiting -= 1
-        return solver.within(max(share, 0.0))
+        return solver.with_time_limit(max(share, 0.0))
 
     def _step(self, step: Step) -> bool:
         if self.interrupted.is_set():

@@ -26,7 +26,7 @@ from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, Loss, RowLoss
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
 from beeline.objective import Intercept, Objective
-from beeline.objective.untold import by_chance, feature_spreads, untold
+from beeline.objective.residual_correlation import chance_correlation, feature_spreads, residual_correlation
 from beeline.regularizers import Regularizer, check_regularizer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, State, Status
@@ -181,7 +181,7 @@ class Task:
     def joint_loss(self) -> Loss | None:
         """The loss of all outputs together; None where each output has a problem of its own."""
         if isinstance(self.loss, VectorLoss):
-            return self.loss if self.loss.each is None else None
+            return self.loss if self.loss.output_loss is None else None
         if self.loss.scope != "row":
             return self.loss
         return _JOINT[self.form][0]() if self.form in _JOINT else None
@@ -198,9 +198,9 @@ class Task:
         return costs
 
     @property
-    def loss_of_each(self) -> ScalarLoss:
+    def output_loss(self) -> ScalarLoss:
         """The loss of each output where each has a problem of its own."""
-        loss = self.loss.each if isinstance(self.loss, VectorLoss) else self.loss
+        loss = self.loss.output_loss if isinstance(self.loss, VectorLoss) else self.loss
         if not isinstance(loss, ScalarLoss):
             raise ParameterError(f"{self.loss!r} is not a loss of one score a row", parameter="loss")
         return loss
@@ -221,11 +221,11 @@ class Task:
             n_outputs = joint.n_scores(columns_of_labels if self.n_classes is None else self.n_classes)
             return [Objective(self.rows, self.rows.scatter(labels), costs, joint, *common, n_outputs=n_outputs)]
         first, *others = self._columns()
-        if others and self.loss_of_each.n_extra(1):
+        if others and self.output_loss.n_extra(1):
             raise ParameterError(
                 f"{self.loss!r} owns parameters, which outputs that have a problem each cannot share", parameter="loss"
             )
-        objective = Objective(self.rows, first, costs, self.loss_of_each, *common)
+        objective = Objective(self.rows, first, costs, self.output_loss, *common)
         return [objective, *(objective.with_labels(column) for column in others)]
 
     def _columns(self) -> list[RowVector]:
@@ -238,11 +238,11 @@ class Task:
         positive = [1] if self.n_classes <= 2 else range(self.n_classes)
         return [self.rows.map(columns.one_against_rest, numbers, k=k) for k in positive]
 
-    def but(self, **changes: Any) -> Task:  # noqa: ANN401
+    def with_changes(self, **changes: Any) -> Task:  # noqa: ANN401
         """The same task over the same rows, which are not opened anew, with some things changed."""
         return replace(self, opened=self.rows, **changes)
 
-    def over(self, data: Dataset) -> Task:
+    def with_data(self, data: Dataset) -> Task:
         """The same task over other rows, in the same order."""
         return replace(self, data=data, opened=None)
 
@@ -313,7 +313,7 @@ def train(  # noqa: PLR0913
     objectives = task.objectives()
     check_own_parts(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
-    chosen = chosen.within(time_limit)
+    chosen = chosen.with_time_limit(time_limit)
     results = solve_side_by_side(
         [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
     )
@@ -328,8 +328,8 @@ def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
     if any(result.status is not Status.CONVERGED or gained(result) > _LITTLE for result in results):
         return False
     o, result = objectives[0], results[0]
-    told = untold(o.at(result.theta), feature_spreads(o))
-    return told > max(_MUCH, by_chance(o))
+    correlation = residual_correlation(o.at(result.theta), feature_spreads(o))
+    return correlation > max(_MUCH, chance_correlation(o))
 
 
 def _is_free(task: Task, results: list[Result]) -> bool:
@@ -356,7 +356,7 @@ def check_own_parts(objective: Objective) -> None:
                 f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}",
                 parameter="loss",
             )
-    if objective.looks_at_all:
+    if objective.couples_rows:
         _check_tied(objective)
         return
     assert isinstance(loss, RowLoss)

@@ -47,11 +47,11 @@ def _facts(loss: RowLoss) -> dict[str, Any]:
 
 def _solvers(loss: RowLoss, omega: L1 | L2) -> list[str]:
     """Who takes the loss with that regularizer; outputs that are problems of their own are taken one by one."""
-    each = loss.each if isinstance(loss, VectorLoss) else None
-    outputs = 3 if isinstance(loss, VectorLoss) and each is None else 1
+    single = loss.output_loss if isinstance(loss, VectorLoss) else None
+    outputs = 3 if isinstance(loss, VectorLoss) and single is None else 1
     ones = np.ones(1)
     intercept: Intercept = "free" if loss.labels != "none" else "none"
     objective = Objective.of(
-        from_arrays(np.ones((1, 1))), ones, ones, each or loss, omega, 1.0, intercept, n_outputs=outputs
+        from_arrays(np.ones((1, 1))), ones, ones, single or loss, omega, 1.0, intercept, n_outputs=outputs
     )
     return [name for name, kind in SOLVERS.items() if unmet(kind.needs, objective) is None]

@@ -10,6 +10,7 @@ from beeline.kernels import absolute_sum, dot
 
 __all__ = [
     "constant",
+    "constant_or_all",
     "difference",
     "first_groups",
     "held_in",
@@ -23,7 +24,6 @@ __all__ = [
     "product",
     "sample",
     "shifted",
-    "single_if_alike",
     "size",
     "spread_about",
     "squares",
@@ -88,7 +88,7 @@ def largest(shard: Shard, u: Floats) -> tuple[float]:
     return (float(u.max(initial=0.0)),)
 
 
-def single_if_alike(shard: Shard, c: Floats) -> Floats:
+def constant_or_all(shard: Shard, c: Floats) -> Floats:
     """The first number, where all are the same; else all of them."""
     return c[:1] if len(c) and c.min() == c.max() else c
 

@@ -61,7 +61,7 @@ def least(line: Line, high: float, first: float, accuracy: float, *, roughly: bo
 def has_kinks(objective: Objective) -> bool:
     """Whether J is made of flat pieces and an Ω that is a parabola, with one score a row."""
     pieces = isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
-    return pieces and objective.regularizer.separable and not objective.looks_at_all
+    return pieces and objective.regularizer.separable and not objective.couples_rows
 
 
 def line_minimum(line: Line, low: float, high: float, first: float, *, roughly: bool = False) -> LineMinimum:
@@ -194,7 +194,7 @@ class _Window:
         self.line, self.low, self.high = line, low, high
         o, loss = line.point.objective, line.point.objective.loss
         assert isinstance(loss, ScalarLoss)
-        self.row_vectors = (line.point.z, line.dz, o.labels, o.rates)
+        self.row_vectors = (line.point.z, line.dz, o.labels, o.compact_costs)
         small = {"loss": loss, "between": (low, high), "buckets": _BUCKETS}
         (self.marks,), self.sums = o.rows.call(values.kink_histogram, self.row_vectors, small, 1, "sum")
 

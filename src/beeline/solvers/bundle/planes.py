@@ -72,7 +72,7 @@ def balances(objective: Objective) -> bool:
     """Whether planes have no slope along the free coordinates: these are eliminated, or there are none."""
     if not objective.n_free:
         return True
-    if objective.looks_at_all:
+    if objective.couples_rows:
         return objective.loss.smooth
     if objective.intercept != "free" or objective.n_outputs == 1 or objective.loss.has_curvature:
         return True
@@ -87,14 +87,14 @@ def with_best_intercepts(point: Point, accuracy: float) -> Point:
     if o.loss.smooth:
         return _level(point, accuracy)
     if o.n_outputs > 1:
-        return _smoothed_at_best(point, accuracy)[0].under(o)
+        return _smoothed_at_best(point, accuracy)[0].with_objective(o)
     return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy, None)[0]
 
 
 def _level(point: Point, accuracy: float) -> Point:
     """The best free intercepts of a smooth loss; a single one need not be exact where that costs J next to nothing."""
     if (
-        point.objective.n_outputs > 1 or point.objective.looks_at_all
+        point.objective.n_outputs > 1 or point.objective.couples_rows
     ):  # a plane pays for whatever is left of their slopes
         return point.with_best_intercept()
     return point.with_level_intercept(accuracy * abs(point.value))
@@ -170,10 +170,10 @@ def _smoothed_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
     o = point.objective
     width = o.natural_width
     for _ in range(_NARROWEST):
-        point = point.under(o.with_loss(o.loss.smoothed(width))).with_best_intercept()
-        told = o.rows.sum(values.conjugate, point.slopes, o.labels, o.costs, loss=o.loss, scale=-1.0)
+        point = point.with_objective(o.with_loss(o.loss.smoothed(width))).with_best_intercept()
+        conjugates = o.rows.sum(values.conjugate, point.slopes, o.labels, o.costs, loss=o.loss, scale=-1.0)
         met = o.rows.sum(columns.product, point.slopes, point.z)
-        exact, (cost,), (touching,) = point.under(o), told.value, met.value
+        exact, (cost,), (touching,) = point.with_objective(o), conjugates.value, met.value
         if exact.loss + float(cost) - touching <= accuracy * exact.value:
             break
         width *= 0.25
@@ -184,7 +184,7 @@ def _smoothed_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     """A plane below R without a slope along several intercepts: slopes of the rounded loss, where those have none."""
     smoothed, cost = _smoothed_at_best(point, accuracy)
     o = point.objective
-    point, product = smoothed.under(o), smoothed.loss_gradient
+    point, product = smoothed.with_objective(o), smoothed.loss_gradient
     allowance = Allowance.of(point, smoothed.slopes, product[o.n_regularized :])
     return Plane.of(point, product, -cost - allowance.given_up * allowance.turnover, allowance), point
 

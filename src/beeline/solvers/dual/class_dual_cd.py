@@ -22,7 +22,7 @@ __all__ = ["ClassDualCD"]
 
 # From this tolerance on, sweeps may see values and weights rounded to float32.
 _ROUGH_TOL = 1e-5
-_PATIENCE = 6  # looks without a better dual value
+_PATIENCE = 6  # gap checks without a better dual value
 _MOST_CLASSES = 2**16 - 2
 _NONE = np.zeros(0)
 _HINGES = (CrammerSinger, MulticlassMargin, ScaledMulticlassMargin, MulticlassPerceptron, WestonWatkins)
@@ -77,7 +77,7 @@ class ClassDualCD(Solver):
             still = 0
             while still < 2 and not (rough and descent.idle > _PATIENCE):
                 still = 0 if descent.sweep() else still + 1
-                best = descent.look(latest=still > 0)
+                best = descent.check_gap(latest=still > 0)
                 final = still > 1 and not rough
                 yield Step(best.theta, best.value, descent.bound, passes + descent.passes, final=final)
             theta, passes = best.theta, passes + descent.passes
@@ -86,12 +86,12 @@ class ClassDualCD(Solver):
 class _Descent:
     """The state of one run.
 
-    Work is counted in entries times classes: when to look must not depend on a clock, or the same seed would not give
+    Work is counted in entries times classes: when to check must not depend on a clock, or the same seed would not give
     the same bits.
     """
 
-    _LOOK_EVERY = 6.0  # a look when sweeps have taken so many times its work
-    _FIRST = 2  # sweeps before the first look
+    _CHECK_EVERY = 6.0  # a gap check when sweeps have taken so many times its work
+    _FIRST = 2  # sweeps before the first gap check
     _REFRESH = 64  # sweeps after which the weights are made anew, lest rounding adds up
 
     def __init__(self, rows: ShuffledRows, objective: Objective, solver: ClassDualCD, rough: bool) -> None:
@@ -107,7 +107,7 @@ class _Descent:
         sweeps = RoughClassSweeps if rough else ClassSweeps
         numbers, costs = o.rows.gather(o.labels).astype(np.int64), o.rows.gather(o.costs)
         self.sweeps = sweeps(rows.arrays, rows.order, rows.copied, numbers, costs, k, solver.seed)
-        _tell_loss(self.sweeps, o)
+        _set_hinge(self.sweeps, o)
         self._measure()
         self.averages = o.rows.n_features <= o.rows.n_rows
         shape = (o.rows.n_features, k) if self.averages else (0, k)
@@ -145,7 +145,7 @@ class _Descent:
             self.sweeps.set_centre(np.ascontiguousarray(o.split(self.best.theta)[1]))
 
     def sweep(self) -> bool:
-        """Sweep until a look is due; False when nothing moves any more."""
+        """Sweep until a gap check is due; False when nothing moves any more."""
         first, work, total = self.n_sweeps, 0.0, 0.0
         while True:
             growth, self.seen, entries, scored = self.sweeps.sweep()
@@ -161,16 +161,16 @@ class _Descent:
             if growth <= 1e-4 * total and np.abs(self._totals()).max() <= 1e-3 * self.total:
                 break
             if not scored or (self.n_sweeps >= first + self._FIRST and self._is_due(work, total)):
-                break  # where all rows have left, a look wakes them
+                break  # where all rows have left, a gap check wakes them
         self.gained += total
         return total > 0 or float(np.abs(self._totals()).max()) > 1e-12 * self.total
 
     def _is_due(self, work: float, growth: float) -> bool:
-        """Whether the work done deserves a look, or the gap seems to be small enough."""
-        look = 2.5 * self.work
+        """Whether the work done deserves a gap check, or the gap seems to be small enough."""
+        check_cost = 2.5 * self.work
         size = abs(self.best.value) if self.best is not None else self.gained + growth
         reached = self.ratio * self.seen <= self.tol * size
-        return work >= self._LOOK_EVERY * look or (reached and (self.best is None or work >= look))
+        return work >= self._CHECK_EVERY * check_cost or (reached and (self.best is None or work >= check_cost))
 
     def _totals(self) -> Floats:
         totals = np.empty(self.objective.n_outputs)
@@ -178,7 +178,7 @@ class _Descent:
         return totals
 
     def _average(self) -> None:
-        """Later sweeps weigh more: their numbers since the last look."""
+        """Later sweeps weigh more: their numbers since the last gap check."""
         self.n_averaged = self.n_averaged + 1 if self.averages else 1
         share = 2.0 / (self.n_averaged + 1)
         b = np.empty(self.objective.n_outputs)
@@ -188,7 +188,7 @@ class _Descent:
             self.totals += share * (self._totals() - self.totals)
             self.sweeps.average_weights(share, self.average)
 
-    def look(self, latest: bool) -> Point:
+    def check_gap(self, latest: bool) -> Point:
         """The best primal point so far, and a lower bound of the optimum; one or two passes.
 
         `latest`: the present weights count, not their average, since they are at rest.
@@ -205,7 +205,7 @@ class _Descent:
         theta = np.append(w, b) if o.has_intercept else w.flatten()
         present = Point(o, theta, o.scores(theta))
         self.passes += 1
-        self.sweeps.revise(o.rows.gather(present.z))
+        self.sweeps.update_active_set(o.rows.gather(present.z))
         self.n_averaged = 0
         point = self.best.towards(present, 0.05 * self.tol) if self.best is not None and self.averages else present
         if self.best is None or point.value <= self.best.value:
@@ -254,7 +254,7 @@ class _Descent:
         self.passes += 1
         flows = self._flows()
         unit, size = rounding_unit(o), 2 * float(flows.sum() - np.trace(flows))
-        given_up, reach = 0.0, best.score_reach if best is not None else 0.0
+        given_up, reach = 0.0, best.score_bound if best is not None else 0.0
         if factors is not None:
             sums = _slope_sums(flows * factors)
             given_up = float(cancelling_parts(sums, sums.sum(axis=0), unit * size).max())
@@ -278,7 +278,7 @@ class _Descent:
     def _balance(self) -> Floats:
         """What p_ik must be multiplied by for Σ_i a_ik = 0, by (y_i, k)."""
         k = self.objective.n_outputs
-        return balance(self._flows()) if self.free else np.ones((k, k))
+        return balance_flows(self._flows()) if self.free else np.ones((k, k))
 
     def _flows(self) -> Floats:
         """Σ p_ik by (y_i, k)."""
@@ -295,7 +295,7 @@ def _slope_sums(flows: Floats) -> Floats:
     return sums
 
 
-def _tell_loss(sweeps: ClassSweeps, o: Objective) -> None:
+def _set_hinge(sweeps: ClassSweeps, o: Objective) -> None:
     """Which hinge it is, where it is not that of Crammer and Singer."""
     loss, k = o.loss, o.n_outputs
     if isinstance(loss, WestonWatkins):
@@ -308,7 +308,7 @@ def _tell_loss(sweeps: ClassSweeps, o: Objective) -> None:
         sweeps.set_margins(np.zeros((k, k)))
 
 
-def balance(flows: Floats) -> Floats:
+def balance_flows(flows: Floats) -> Floats:
     """Factors, none above 1, that make what flows out of every node equal what flows into it.
 
     flows[y, k] runs from y to k. As much as too much flows out of one node, and too little of another, is taken off the

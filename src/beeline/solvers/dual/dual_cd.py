@@ -28,7 +28,7 @@ _LOSSES = frozenset(
 )
 # From this tolerance on, sweeps may see values rounded to float32; below it, a few first ones would not get there.
 _ROUGH_TOL = 1e-6
-# Up to so much work of a sweep, in entries, the first sweeps and looks are made in one call.
+# Up to so much work of a sweep, in entries, the first sweeps and gap checks are made in one call.
 _LITTLE_WORK, _FIRST_PASSES = 2**15, 30
 
 
@@ -47,7 +47,7 @@ class DualCD(Solver):
     itself is far worse, since the dual's error enters it by the square root. And a free intercept is exact: the
     method of multipliers on Σ a_i = 0, with the rows centred (in effect).
 
-    Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Looks take about one
+    Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Gap checks take about one
     seventh of the time. Memory: 64 bytes a row, and a copy of the rows where they are short.
 
     The seed says in which order the rows are taken. The sweeps are those of `DualBlocks`, with all rows in one block.
@@ -71,15 +71,15 @@ class DualCD(Solver):
     def shuffled(self, rows: Rows) -> ShuffledRows:
         """The rows, shuffled; those of the last data set are kept, so that classes share them.
 
-        Sweeps may go over rounded values where the tolerance is far above the rounding: looks are exact.
+        Sweeps may go over rounded values where the tolerance is far above the rounding: gap checks are exact.
         """
         with self._lock:
             if self._shuffled is None or self._shuffled[0] is not rows:
                 self._shuffled = rows, ShuffledRows.of(rows, self.seed, rough=self.tol >= _ROUGH_TOL)
             return self._shuffled[1]
 
-    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
-        """All sweeps and looks, by a kernel."""
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
+        """All sweeps and gap checks, by a kernel."""
         if self.tol < _ROUGH_TOL or objective.rows.nnz + 10 * objective.rows.n_rows > _LITTLE_WORK:
             return None
         descent = _Descent(self.shuffled(objective.rows), objective, None, self)
@@ -102,7 +102,7 @@ class DualCD(Solver):
         bound = -np.inf
         while True:
             moved = descent.sweep()
-            best = descent.look()
+            best = descent.check_gap()
             bound = max(bound, descent.bound())
             descent.ratio = max(1.0, (best.value - bound) / max(descent.growth, 1e-300))
             yield Step(best.theta, best.value, bound, descent.passes, final=not moved, arrays=descent.arrays)
@@ -111,13 +111,13 @@ class DualCD(Solver):
 class _Descent:
     """The state of one run.
 
-    Work is counted in nanoseconds of one thread, as a rough model has them: when to look must not depend on a clock, or
-    the same seed would not give the same bits.
+    Work is counted in nanoseconds of one thread, as a rough model has them: when to check must not depend on a clock,
+    or the same seed would not give the same bits.
     """
 
-    _LOOK_EVERY = 8.0  # a look when sweeps have taken so many times its work: it also brings back rows
-    _LOOK_RARELY = 20.0  # where no rows leave
-    _LOOK_AFTER = 1.5  # never before
+    _CHECK_EVERY = 8.0  # a gap check when sweeps have taken so many times its work: it also brings back rows
+    _CHECK_RARELY = 20.0  # where no rows leave
+    _CHECK_AFTER = 1.5  # never before
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: State | None, solver: DualCD) -> None:
         self.rows, self.tol = rows, solver.tol
@@ -178,7 +178,7 @@ class _Descent:
         return dual(scale), scale * a
 
     def run(self, max_passes: float) -> Point:
-        """The point where a kernel takes the gap for small enough, after all the sweeps and looks that this took."""
+        """The point where a kernel takes the gap for small enough, after all the sweeps and gap checks it took."""
         o, free = self.objective, self.objective.intercept == "free"
         mean = self.rows.centred.mean if free else np.zeros(0)
         most = max(1, int(min(_FIRST_PASSES, max_passes - 1)))
@@ -189,44 +189,44 @@ class _Descent:
         return self.best
 
     def sweep(self) -> bool:
-        """Sweep until a look is due; False when nothing moves any more.
+        """Sweep until a gap check is due; False when nothing moves any more.
 
-        That is when sweeps have taken several times the work of a look, or when the tolerance may be reached: the gap
-        falls with the growth of the dual, and the last look told their ratio.
+        That is when sweeps have taken several times the work of a gap check, or when the tolerance may be reached: the
+        gap falls with the growth of the dual, and the last gap check told their ratio.
         """
-        look = self.nnz + 15.0 * self.objective.rows.n_rows
+        check_cost = self.nnz + 15.0 * self.objective.rows.n_rows
         work, total, due = 0.0, 0.0, False
         while not due:
             _, self.growth, entries = self.sweeps.sweep()
             self.n_sweeps += 1
             self.passes += entries / self.nnz
-            work += (2.0 * entries + 10.0 * self.sweeps.active + 2000.0) / look
+            work += (2.0 * entries + 10.0 * self.sweeps.active + 2000.0) / check_cost
             total += self.growth
             self.dual += self.growth
             self._average()
             if self.objective.intercept == "free":
                 self.sweeps.recentre()
-            due = self._look_is_due(work, total)
+            due = self._check_is_due(work, total)
         return total > 0 or abs(self.sweeps.total) > 1e-12 * self.total
 
-    def _look_is_due(self, work: float, total: float) -> bool:
-        """After sweeps of so much work, in looks, by which the dual has grown so much."""
+    def _check_is_due(self, work: float, total: float) -> bool:
+        """After sweeps of so much work, in gap checks, by which the dual has grown so much."""
         whole = self.sweeps.active == self.sweeps.size
-        if work >= (self._LOOK_RARELY if whole else self._LOOK_EVERY):
+        if work >= (self._CHECK_RARELY if whole else self._CHECK_EVERY):
             return True
-        hopeful = self.ratio * self.growth <= self.tol * self.dual and work >= self._LOOK_AFTER
+        hopeful = self.ratio * self.growth <= self.tol * self.dual and work >= self._CHECK_AFTER
         still = self.growth <= (0.0 if whole else 1e-4) * total
         return (hopeful or still) and abs(self.sweeps.total) <= 1e-3 * self.total
 
     def _average(self) -> None:
-        """Later sweeps weigh more: about by the cube of their number since the last look."""
+        """Later sweeps weigh more: about by the cube of their number since the last gap check."""
         self.n_averaged += 1
         part = 4 / (self.n_averaged + 3)
         blend(self.average, self.w, part)
         self.intercepts += part * (self.sweeps.intercept - self.intercepts)
         self.totals += part * (self.sweeps.total - self.totals)
 
-    def look(self) -> Point:
+    def check_gap(self) -> Point:
         """The best primal point so far; one pass."""
         o = self.objective
         w = self.average
@@ -236,7 +236,7 @@ class _Descent:
         self.n_averaged = 0
         if self.best is None and o.intercept == "free":
             self.sweeps.set_centre(float(point.theta[-1]))
-        self.sweeps.revise(o.rows.gather(point.z))
+        self.sweeps.update_active_set(o.rows.gather(point.z))
         if self.best is not None:
             point = self.best.towards(point, 0.05 * self.tol)
         self.best = point

@@ -89,9 +89,9 @@ class _Terms:
     def of(cls, o: Objective) -> _Terms:
         """As the loss tells them."""
         labels, costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
-        told = o.loss.kinks(labels)  # type: ignore[attr-defined]
-        at = np.column_stack([np.broadcast_to(scores, len(labels)) for scores, _ in told]).astype(np.float64)
-        most = np.column_stack([jump * costs for _, jump in told])
+        kinks = o.loss.kinks(labels)  # type: ignore[attr-defined]
+        at = np.column_stack([np.broadcast_to(scores, len(labels)) for scores, _ in kinks]).astype(np.float64)
+        most = np.column_stack([jump * costs for _, jump in kinks])
         first = at.min(axis=1)
         below = first - 1.0 - np.abs(first)
         return cls(at, most, o.loss.slopes(below, labels, costs))
@@ -280,7 +280,7 @@ class _Products:
 
     def like(self, mu: float) -> _Products:
         """The same, all of them μ."""
-        return self._each(lambda part: np.full(part.shape, mu))
+        return self._map(lambda part: np.full(part.shape, mu))
 
     def minus(self, other: _Products) -> _Products:
         """Differences."""
@@ -292,9 +292,9 @@ class _Products:
 
     def missing(self, mu: float) -> _Products:
         """What is missing to [μ/10, 10μ]."""
-        return self._each(lambda part: np.maximum(np.clip(part, 0.1 * mu, 10 * mu) - part, -10 * mu))
+        return self._map(lambda part: np.maximum(np.clip(part, 0.1 * mu, 10 * mu) - part, -10 * mu))
 
-    def _each(self, change: Callable[[Floats], Floats]) -> _Products:
+    def _map(self, change: Callable[[Floats], Floats]) -> _Products:
         return _Products(change(self.eta), change(self.xi), change(self.p), change(self.q))
 
 

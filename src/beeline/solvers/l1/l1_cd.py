@@ -15,7 +15,7 @@ from beeline.kernels import Columns, complete_gram, descend_gram, dot
 from beeline.objective import Intercept, Objective, Point
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
-from beeline.solvers.newton.newton import search
+from beeline.solvers.newton.newton import line_search
 from beeline.solvers.newton.small import is_small, small_newton_steps
 from beeline.solvers.state import theta_of
 
@@ -62,7 +62,7 @@ class L1CD(Solver):
         loss=("curvature",), one_score=True, omega="l1_or_nonnegative", rows="working_set", most_rows=FEWER_THAN_2_32
     )
 
-    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """All steps, by a kernel."""
         return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
@@ -244,7 +244,7 @@ class _WorkingSet:
         noise = _NOISE * abs(point.value)
         if abs(promise) < noise and direction.any() and line.at(1.0)[0] <= point.value + noise:
             return line.move(1.0)
-        t = search(line, promise) if promise < 0 else 0.0
+        t = line_search(line, promise) if promise < 0 else 0.0
         return line.move(t) if t else None
 
     def _dampen(self) -> bool:

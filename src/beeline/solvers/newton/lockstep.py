@@ -19,9 +19,9 @@ from beeline.kernels import combine_columns, dot, dot_columns
 from beeline.objective import Line, Objective, Point
 from beeline.solvers.newton.lockstep_hessians import hessians_for
 from beeline.solvers.newton.lockstep_products import Affine, Lockstep, columns_of
-from beeline.solvers.newton.newton import search
+from beeline.solvers.newton.newton import line_search
 
-__all__ = ["Affine", "ByGradient", "ByPromise", "Ending", "Lockstep", "LockstepNewton"]
+__all__ = ["Affine", "ByGradient", "ByPredictedDecrease", "Ending", "Lockstep", "LockstepNewton"]
 
 _NOTHING = 1e-13  # a part of J that its sum over the rows does not show
 _LEVEL = 1e-2  # of J, that an intercept alone may promise to lower it by
@@ -45,11 +45,11 @@ class Ending(ABC):
         """Take note of the points without a model."""
 
     @abstractmethod
-    def solved(self, k: int, point: Point, promise: float) -> bool:
-        """Whether problem k is; `promise` is by how much its next step should lower J."""
+    def solved(self, k: int, point: Point, predicted: float) -> bool:
+        """Whether problem k is; `predicted` is by how much its next step should lower J."""
 
 
-class ByPromise(Ending):
+class ByPredictedDecrease(Ending):
     """Once no step promises to lower J by more than a part of it.
 
     Unlike a gradient, that does not depend on the scales of features, labels and costs, and it bounds how far all
@@ -67,9 +67,9 @@ class ByPromise(Ending):
     def begin(self, points: Sequence[Point]) -> None:
         """Nothing to take note of."""
 
-    def solved(self, k: int, point: Point, promise: float) -> bool:
-        """Whether the promise is small."""
-        return promise <= self.tol * abs(point.value)
+    def solved(self, k: int, point: Point, predicted: float) -> bool:
+        """Whether the predicted decrease is small."""
+        return predicted <= self.tol * abs(point.value)
 
 
 class ByGradient(Ending):
@@ -94,10 +94,10 @@ class ByGradient(Ending):
         self.limits = [self.tol * share * point.gradient_norm for share, point in zip(self.shares, points, strict=True)]
         self.without = [point.loss for point in points]
 
-    def solved(self, k: int, point: Point, promise: float) -> bool:
-        """Whether the gradient is small, and the promise too."""
+    def solved(self, k: int, point: Point, predicted: float) -> bool:
+        """Whether the gradient is small, and the predicted decrease too."""
         gained = max(self.without[k] - point.value, 0.0)
-        return point.gradient_norm <= self.limits[k] and promise <= self.tol * gained
+        return point.gradient_norm <= self.limits[k] and predicted <= self.tol * gained
 
 
 class LockstepNewton:
@@ -140,7 +140,7 @@ class LockstepNewton:
         everyone = list(range(len(objectives)))
         self.lockstep.fill_gradients(self.points, everyone)
         self.null_norms = [p.gradient_norm for p in self.points]
-        self.ending = ending or ByPromise()
+        self.ending = ending or ByPredictedDecrease()
         self.ending.begin(self.points)
         self.kinds = kinds
         self.hessians = hessians_for(self.lockstep.first, kinds)
@@ -161,7 +161,7 @@ class LockstepNewton:
         """Go over to another strength, at the same points; returns (24)'s ratio ‖∂J(θ)‖/‖∂J(0)‖ of each problem."""
         here = self.points
         self.points = [point.with_strength(strength) for point in here]
-        if self.hessians.looks_ahead:
+        if self.hessians.extrapolates:
             self.before_last, self.last = self.last, here
             for point in here:
                 point.forget()  # only its scores are needed again
@@ -189,7 +189,7 @@ class LockstepNewton:
         """
         most, self.stuck = self.passes + max_passes, []
         if self.before_last is not None:
-            self._go_on(self.unsolved)
+            self._extrapolate(self.unsolved)
         stuck: set[int] = set()
         while active := [k for k in self.unsolved if k not in stuck]:
             self.late = self.deadline is not None and time.perf_counter() > self.deadline
@@ -203,7 +203,7 @@ class LockstepNewton:
         self.stuck = sorted(stuck)
         return 0
 
-    def _go_on(self, active: list[int]) -> None:
+    def _extrapolate(self, active: list[int]) -> None:
         """Move each problem along what the last change of the strength did to it."""
         assert self.before_last is not None
         moved = []
@@ -219,9 +219,11 @@ class LockstepNewton:
     @property
     def unsolved(self) -> list[int]:
         """The problems that are not solved yet."""
-        return [k for k, point in enumerate(self.points) if not self.ending.solved(k, point, self._promise(k))]
+        return [
+            k for k, point in enumerate(self.points) if not self.ending.solved(k, point, self._predicted_decrease(k))
+        ]
 
-    def _promise(self, k: int) -> float:
+    def _predicted_decrease(self, k: int) -> float:
         """By how much the next step of problem k should lower J; ∞ where nothing is known yet."""
         point = self.points[k]
         square = self.hessians.square(point, k)
@@ -295,8 +297,8 @@ class LockstepNewton:
     def _accuracy(self, points: list[Point], which: list[int]) -> Floats:
         """What each direction may leave of its residual, so that this step may be the last."""
         enough = [self.ending.tol * abs(point.value) for point in points]
-        promises = [max(self._promise(k), 1e-300) for k in which]
-        left = np.array([a / b for a, b in zip(enough, promises, strict=True)])
+        predicted = [max(self._predicted_decrease(k), 1e-300) for k in which]
+        left = np.array([a / b for a, b in zip(enough, predicted, strict=True)])
         accuracy: Floats = np.clip(0.5 * np.sqrt(left), 0.02, 0.5)
         return accuracy
 
@@ -319,15 +321,15 @@ def _levelled(point: Point) -> Point:
     o = point.objective
     if o.intercept != "free" or o.n_outputs > 1:
         return point
-    promise = 0.5 * square(float(point.slope_total))
-    level = promise <= _LEVEL * abs(point.value) * float(point.curvature_total)
+    predicted = 0.5 * square(float(point.slope_total))
+    level = predicted <= _LEVEL * abs(point.value) * float(point.curvature_total)
     return point if level else point.with_best_intercept()
 
 
 def _searched(line: Line) -> Point | None:
     """What a line search finds; None where nothing lowers J."""
     slope = dot(line.point.gradient, line.direction)
-    t = search(line, slope, flat=0.3) if slope < 0 else 0.0
+    t = line_search(line, slope, flat=0.3) if slope < 0 else 0.0
     return line.move(t) if t else None
 
 

@@ -28,11 +28,11 @@ class SharedHessians(ABC):
         A number for each problem; problems of a kind have the same labels.
     steps, took
         How many conjugate gradients a direction may take, and how many the last one took.
-    looks_ahead
+    extrapolates
         Whether problems first go on the way they went at the last strength.
     """
 
-    looks_ahead = False
+    extrapolates = False
     steps: int
 
     def __init__(self, kinds: Sequence[int]) -> None:
@@ -171,7 +171,7 @@ class SharedDiagonals(SharedHessians):
     """
 
     _MANY = 10  # steps of conjugate gradients after which the diagonals are made anew
-    looks_ahead = True
+    extrapolates = True
     steps = 250
 
     def __init__(self, kinds: Sequence[int]) -> None:
@@ -261,7 +261,11 @@ class SharedBlocks(SharedHessians):
 def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedHessians:
     """What serves problems over the same rows as this one."""
     if objective.n_outputs > 1:
-        few = Blocks.cost(objective) < np.inf and isinstance(objective.loss, VectorLoss) and objective.loss.shift_free
+        few = (
+            Blocks.cost(objective) < np.inf
+            and isinstance(objective.loss, VectorLoss)
+            and objective.loss.shift_invariant
+        )
         return SharedBlocks(kinds) if few else SharedDiagonals(kinds)
     kind = SharedFactors if Newton.takes_cholesky(objective) else SharedDiagonals
     return kind(kinds)

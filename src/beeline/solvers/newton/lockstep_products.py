@@ -65,7 +65,7 @@ class Lockstep:
 
     def scores(self, thetas: Floats, which: list[int]) -> Sequence[RowVector]:
         """The scores of θ_k for each k in `which`; one pass."""
-        w, b = self.seen(thetas, which)
+        w, b = self.data_weights(thetas, which)
         self.count(which)
         small = {"w": w, "b": b, "outputs": self.outputs}
         rows = self.first.rows
@@ -78,14 +78,14 @@ class Lockstep:
         o = self.first
         (out,) = o.rows.sum(products.batched_gradients, *(point.slopes for point in points)).value
         self.count(which)
-        for point, gradient in zip(points, columns_of(self.felt(out, which)), strict=True):
+        for point, gradient in zip(points, columns_of(self.coordinate_products(out, which)), strict=True):
             point.loss_gradient = gradient
 
     def curvature(self, points: list[Point], which: list[int], *, often: bool) -> Curvature:
         """The Hessians of the losses at the points; `often`: for so many products that copies of rows may pay."""
         return Curvature(self, points, which, often)
 
-    def seen(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
+    def data_weights(self, thetas: Floats, which: list[int]) -> tuple[Floats, Floats]:
         """(weights of the features as they lie in memory, intercepts): a column for each score of each problem."""
         d, m, k = self.first.rows.n_features, len(which), self.outputs
         w, b = thetas[: d * k], thetas[d * k :] if self.first.has_intercept else np.zeros((k, m))
@@ -99,8 +99,8 @@ class Lockstep:
         factor, shift = (np.repeat(part[:, which], k, axis=1) for part in (self.affine.factor, self.affine.shift))
         return w * factor, b + np.einsum("jk,jk->k", w, shift)
 
-    def felt(self, products: Floats, which: list[int]) -> Floats:
-        """The transpose of `seen`: products by feature and for the constant become those by coordinate of θ."""
+    def coordinate_products(self, products: Floats, which: list[int]) -> Floats:
+        """The transpose of `data_weights`: products by feature and for the constant become those by coordinate of θ."""
         m, k = len(which), self.outputs
         if self.affine is not None:
             factor, shift = (np.repeat(part[:, which], k, axis=1) for part in (self.affine.factor, self.affine.shift))
@@ -128,12 +128,12 @@ class Curvature:
 
     def times(self, vectors: Floats) -> Floats:
         """The products with a vector each; one pass."""
-        w, b = self.lockstep.seen(vectors, self.which)
+        w, b = self.lockstep.data_weights(vectors, self.which)
         first = self.lockstep.first
         verb = products.curved_rows_products if self.some else products.batched_hessian_products
         (out,) = first.rows.sum(verb, *self.curvatures, w=w, b=b, loss=first.loss).value
         self.lockstep.count(self.which)
-        return self.lockstep.felt(out, self.which)
+        return self.lockstep.coordinate_products(out, self.which)
 
 
 def columns_of(matrix: Floats) -> Floats:

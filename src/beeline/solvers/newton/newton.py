@@ -72,7 +72,7 @@ class Newton(Solver):
     options: NewtonOptions
     _LEAST = 0.0
 
-    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """All steps, by a kernel."""
         return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
@@ -117,7 +117,7 @@ class Newton(Solver):
             return 0.0
         gap = point.value - point.bound
         if point.objective.n_outputs > 1:  # whose intercepts may have waited, so that the bound says nothing
-            gap = min(gap, point.fall)
+            gap = min(gap, point.max_decrease)
         return 0.1 * math.sqrt(self.tol * abs(point.value) / max(gap, 1e-300))
 
     def _direction(self, point: Point, accuracy: float, preconditioners: Preconditioners) -> tuple[Floats, float]:
@@ -165,7 +165,7 @@ class SmoothedNewton(Newton):
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
     _GOOD_START = 1e-3  # relative gap of a start that is kept
 
-    def head_start(self, objective: Objective, max_passes: float) -> Step | None:
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """None: the kernel takes losses without kinks."""
         return None
 
@@ -184,11 +184,11 @@ class SmoothedNewton(Newton):
         turnover = objective.total_cost * math.log(objective.n_outputs + 1)
         point = _smoothed(objective.at(theta_of(start)), width)
         if start is not None:
-            point, width, tried = self._fitting(point.under(objective), width)
+            point, width, tried = self._fitting(point.with_objective(objective), width)
             passes += tried
         stuck, accuracy = False, self._ACCURACY
         while True:
-            exact = point.under(objective)
+            exact = point.with_objective(objective)
             bound = conjugate_bound(exact, point.slopes, point.loss_gradient)
             passes += 1
             yield Step(point.theta, exact.value, bound, passes, final=stuck)
@@ -213,7 +213,7 @@ class SmoothedNewton(Newton):
                 narrow = self._narrowed(width, exact.value / turnover if turnover else math.inf)
                 stuck = narrow == width
                 width = narrow
-                point = _smoothed(point.under(objective), width)
+                point = _smoothed(point.with_objective(objective), width)
 
     def _narrowed(self, width: float, mean: float) -> float:
         """The next width, but none so narrow that rounding could not matter to the tolerance; `mean` is J a row."""
@@ -238,7 +238,7 @@ class SmoothedNewton(Newton):
 def _smoothed(point: Point, width: float) -> Point:
     """The same weights under the smoothed loss, with the best intercept there."""
     o = point.objective
-    return point.under(o.with_loss(o.loss.smoothed(width))).with_best_intercept()
+    return point.with_objective(o.with_loss(o.loss.smoothed(width))).with_best_intercept()
 
 
 def _move(point: Point, direction: Floats) -> Point | None:
@@ -248,7 +248,7 @@ def _move(point: Point, direction: Floats) -> Point | None:
         return None
     norm = dot(point.gradient, point.gradient)
     line = point.line(direction)
-    t = search(line, slope, flat=0.3)
+    t = line_search(line, slope, flat=0.3)
     if t:
         return line.move(t)
     # J shows no difference any more; slopes do.
@@ -277,11 +277,11 @@ def conjugate_gradients(
         if not curvature > 0:  # J is straight along p, as an intercept's is where all losses are
             return (s if steps > 1 else p), steps
         rho, previous = preconditioner.step(rho / curvature, p, q, s, r), rho
-        preconditioner.turn(rho / previous, r, p)
+        preconditioner.update_direction(rho / previous, r, p)
     return s, steps
 
 
-def search(line: Line, slope: float, sufficient: float = 1e-2, flat: float = np.inf) -> float:
+def line_search(line: Line, slope: float, sufficient: float = 1e-2, flat: float = np.inf) -> float:
     """A step t that lowers J by at least `sufficient` of what the slope promises; 0 when none can be found.
 
     The full step is tried first; then the minimum of the parabola through what is known, kept within [0.1, 0.5] of

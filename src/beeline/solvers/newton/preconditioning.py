@@ -8,7 +8,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.engines.verbs import values
-from beeline.kernels import add_scaled, dot, factor_positive, solve_factored, step_gradients, turn_gradients
+from beeline.kernels import add_scaled, cg_direction, cg_step, dot, factor_positive, solve_factored
 from beeline.objective import Objective, Point
 
 __all__ = ["Blocks", "Diagonal", "Preconditioner", "Preconditioners"]
@@ -27,7 +27,7 @@ class Preconditioner(Protocol):
     def step(self, alpha: float, p: Floats, q: Floats, s: Floats, r: Floats) -> float:
         """s += αp and r −= αq, in place; returns rᵀM⁻¹r."""
 
-    def turn(self, beta: float, r: Floats, p: Floats) -> None:
+    def update_direction(self, beta: float, r: Floats, p: Floats) -> None:
         """p = M⁻¹r + βp, in place."""
 
 
@@ -44,11 +44,11 @@ class Diagonal:
 
     def step(self, alpha: float, p: Floats, q: Floats, s: Floats, r: Floats) -> float:
         """s += αp and r −= αq, in place; returns rᵀM⁻¹r."""
-        return step_gradients(alpha, p, q, self.inverse, s, r)
+        return cg_step(alpha, p, q, self.inverse, s, r)
 
-    def turn(self, beta: float, r: Floats, p: Floats) -> None:
+    def update_direction(self, beta: float, r: Floats, p: Floats) -> None:
         """p = M⁻¹r + βp, in place."""
-        turn_gradients(beta, self.inverse, r, p)
+        cg_direction(beta, self.inverse, r, p)
 
 
 class Blocks:
@@ -101,7 +101,7 @@ class Blocks:
         self._solve(r)
         return dot(r, self._solved)
 
-    def turn(self, beta: float, r: Floats, p: Floats) -> None:
+    def update_direction(self, beta: float, r: Floats, p: Floats) -> None:
         """p = M⁻¹r + βp, in place; r is that of the last step."""
         p *= beta
         p += self._solved

@@ -15,8 +15,8 @@ from beeline import LinearModel, select_C
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.selection import End, PathPoint, Selecting, runners
 from beeline.selection import path as search_path
-from beeline.selection.itinerary import Itinerary
 from beeline.selection.runners import _InLockstep
+from beeline.selection.schedule import Schedule
 
 
 def point(C, score, loss=None, training=None, settled=False):
@@ -30,9 +30,9 @@ NULL = point(0.0, 1.0)
 
 def walk(score_at, greater_is_better=False, null=NULL, training_at=None, **options):
     """(the values of C in the order of the walk, why it ended)."""
-    itinerary = Itinerary(Selecting(**options), 1.0, options.get("C_max", 2.0**40), null, greater_is_better)
+    schedule = Schedule(Selecting(**options), 1.0, options.get("C_max", 2.0**40), null, greater_is_better)
     done = []
-    while not isinstance(step := itinerary.next(done), End):
+    while not isinstance(step := schedule.next(done), End):
         assert len(done) < 100
         done.append(point(step, score_at(step), None, training_at(step) if training_at else None))
     return [p.C for p in done], step
@@ -74,8 +74,8 @@ def test_what_gaps_leave_open_of_losses_is_no_improvement():
     """The score stands still, and the loss falls by less than two trainings of the same C may differ."""
     done = {0.0: [], 1e-2: []}
     for noise, path in done.items():
-        itinerary = Itinerary(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, noise=noise)
-        while not isinstance(step := itinerary.next(path), End):
+        schedule = Schedule(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, noise=noise)
+        while not isinstance(step := schedule.next(path), End):
             path.append(point(step, 0.5, 0.5 - 0.001 * math.log2(step), 0.5))
             assert len(path) < 60
     assert len(done[1e-2]) == 4
@@ -88,15 +88,15 @@ def test_scores_that_are_worse_by_less_than_their_error_do_not_end_a_path_that_l
         spread = (0.1, -0.1)
         return tuple(score + by for score, by in zip(scores, spread, strict=True))
 
-    itinerary, done = Itinerary(Selecting(C_min=1.0), 1.0, 2.0**12, NULL, False), []
-    while not isinstance(step := itinerary.next(done), End):
+    schedule, done = Schedule(Selecting(C_min=1.0), 1.0, 2.0**12, NULL, False), []
+    while not isinstance(step := schedule.next(done), End):
         done.append(PathPoint(step, at(step), (1.0, 1.0), 0.1, 1.0, 0.1, None, False, 0, 1 / step, 1 / step))
     assert step is End.LIMIT
 
 
 def test_a_feature_that_is_kept_back_is_no_reason_to_go_on_where_trainings_fail():
-    itinerary, done = Itinerary(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, luck=0.1), []
-    while not isinstance(step := itinerary.next(done), End):
+    schedule, done = Schedule(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, chance_level=0.1), []
+    while not isinstance(step := schedule.next(done), End):
         done.append(PathPoint(step, (0.5, 0.5), (1.0, 1.0), 0.1, 1.0, 0.1, None, False, 2, 0.5, 0.5, 0.5))
     assert len(done) < 10
 
@@ -114,9 +114,9 @@ def test_a_longer_step_needs_fewer_of_them():
 
 def test_without_a_score_the_loss_decides():
     null = PathPoint(0.0, (math.nan,), (1.0,), 0.1, 1.0, 0.1, None, False, 0, 1.0, 1.0)
-    itinerary = Itinerary(Selecting(), 1.0, 2.0**40, null, True)
+    schedule = Schedule(Selecting(), 1.0, 2.0**40, null, True)
     done = []
-    while not isinstance(step := itinerary.next(done), End):
+    while not isinstance(step := schedule.next(done), End):
         done.append(point(step, math.nan, valley(step)))
         assert len(done) < 40
 
@@ -195,7 +195,7 @@ def test_a_problem_that_is_helped_keeps_to_the_time(cancer, monkeypatch):
 
         def within(self, seconds):
             limits.append(seconds)
-            return self.solver.within(seconds)
+            return self.solver.with_time_limit(seconds)
 
         def concern(self, result):
             return self.solver.concern(result)

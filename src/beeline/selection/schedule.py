@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from beeline.selection.result import End, PathPoint, choose
 from beeline.selection.selecting import Selecting
 
-__all__ = ["Itinerary", "is_noticeable", "scores_have_settled", "weights_have_settled"]
+__all__ = ["Schedule", "is_noticeable", "scores_have_settled", "weights_have_settled"]
 
 _SETTLED = 3  # (24): t = −2, −1, 0
 _FAR = 8.0  # times a C, over which a path that goes nowhere is followed
@@ -22,7 +22,7 @@ _MOST_DOWN = 12  # values of C below the first
 
 
 @dataclass(frozen=True)
-class Itinerary:
+class Schedule:
     """The way through the values of C. What comes next follows from what was found, and from nothing else.
 
     First upwards from the first C until the path has ended; then downwards, where the first C was the best; then half
@@ -38,7 +38,7 @@ class Itinerary:
         The scores without a model.
     greater_is_better
         In which direction scores are better.
-    luck
+    chance_level
         What of `PathPoint.untold` means nothing.
     noise
         The part of what was gained by which held-out losses differ between folds that are solved equally well.
@@ -49,7 +49,7 @@ class Itinerary:
     highest: float
     null: PathPoint
     greater_is_better: bool
-    luck: float = math.inf
+    chance_level: float = math.inf
     noise: float = 0.0
 
     def next(self, done: Sequence[PathPoint]) -> float | End:
@@ -76,7 +76,7 @@ class Itinerary:
     def _end(self, up: Sequence[PathPoint]) -> End | None:
         """Why the way up ends here; None where it goes on."""
         s = self.selecting
-        if s.warm and not s.all_the_way and not self._has_more_to_tell(up[-1]):
+        if s.warm and not s.all_the_way and not self._is_underfitted(up[-1]):
             if weights_have_settled(up):
                 return End.SETTLED
             patience = max(2, round(math.log(_FAR) / math.log(s.delta)))
@@ -87,7 +87,7 @@ class Itinerary:
     def _settled_scores(self, up: Sequence[PathPoint], patience: int) -> End | None:
         return scores_have_settled(up, self.null, self.greater_is_better, patience, self.noise)
 
-    def _has_more_to_tell(self, point: PathPoint) -> bool:
+    def _is_underfitted(self, point: PathPoint) -> bool:
         """Whether a feature is kept from telling what it could, while most of the loss is there yet.
 
         As where one feature is a thousand times larger than others: C must grow by a million until these are heard.
@@ -98,7 +98,7 @@ class Itinerary:
 
     def is_held_back(self, point: PathPoint) -> bool:
         """Whether one feature explains more of what is left than luck would."""
-        return point.untold > self.luck
+        return point.untold > self.chance_level
 
     def _goes_down(self, on_grid: Sequence[PathPoint]) -> bool:
         s = self.selecting

@@ -11,9 +11,9 @@ from beeline.engines.verbs import columns, products
 from beeline.objective.objective import Objective
 from beeline.objective.points import Point
 
-__all__ = ["by_chance", "feature_spreads", "untold"]
+__all__ = ["chance_correlation", "feature_spreads", "residual_correlation"]
 
-_SHARE, _LUCK = 0.01, 4.0
+_SHARE, _CHANCE = 0.01, 4.0
 _CONSTANT = 1e-12  # of a feature's mean square, below which its spread is rounding
 
 
@@ -25,7 +25,7 @@ def feature_spreads(objective: Objective) -> Floats:
     return np.sqrt(np.where(centred > _CONSTANT * squares, centred, 0.0))
 
 
-def untold(point: Point, spreads: Floats) -> float:
+def residual_correlation(point: Point, spreads: Floats) -> float:
     """The largest part of the losses' slopes that a single feature explains: a squared correlation, from 0 to 1.
 
     At an optimum Σ u_i x_ij = −λw_j. Where that is far from zero for the spread of a feature, Ω keeps the weight from
@@ -57,7 +57,7 @@ def _most_pull(point: Point) -> Floats:
     return most
 
 
-def by_chance(objective: Objective) -> float:
+def chance_correlation(objective: Objective) -> float:
     """What of that may be luck: of many features, one always explains a little of so many rows."""
     o = objective
-    return _SHARE + _LUCK * math.log(o.rows.n_features * o.n_outputs + 1) / max(1, o.rows.n_rows)
+    return _SHARE + _CHANCE * math.log(o.rows.n_features * o.n_outputs + 1) / max(1, o.rows.n_rows)
