@@ -126,26 +126,26 @@ def main():
     parser.add_argument("--only", default="", help="beginnings of the names of tasks, with commas between them")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each task, for both builds together")
     parser.add_argument("--markdown", type=Path, help="write the table here")
-    told = parser.parse_args()
+    args = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    base, head = Build(installed(told.base)), Build(installed(told.head))
-    chosen = tuple(told.only.split(",")) if told.only else ("",)
+    base, head = Build(installed(args.base)), Build(installed(args.head))
+    chosen = tuple(args.only.split(",")) if args.only else ("",)
     lines, ratios = [], {}
     for name in [*TASKS, *COMMANDS]:
         if not name.startswith(chosen):
             continue
-        ratios[name], seconds = ratio(base, head, name, told.seconds)
+        ratios[name], seconds = ratio(base, head, name, args.seconds)
         slow = " **slower**" if ratios[name] > EACH else ""
         lines.append(f"| {name} | {seconds:.4g} | {ratios[name]:.3f}{slow} |")
         print(lines[-1], flush=True)
     mean = math.exp(statistics.fmean(map(math.log, ratios.values())))
     lines.append(f"| geometric mean of {len(ratios)} | | {mean:.3f} |")
     print(lines[-1])
-    if told.markdown:
-        told.markdown.write_text("\n".join(["| task | base, s | head / base |", "|---|---|---|", *lines]) + "\n")
+    if args.markdown:
+        args.markdown.write_text("\n".join(["| task | base, s | head / base |", "|---|---|---|", *lines]) + "\n")
     broken = mean > MEAN or max(ratios.values()) > EACH
-    return int(told.check and broken)
+    return int(args.check and broken)
 
 
 if __name__ == "__main__":

@@ -27,12 +27,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=mp.cpu_count(), help="processes")
     parser.add_argument("--seed", type=int, help="one problem alone")
     parser.add_argument("--slow", action="store_true", help="list the slowest problems too")
-    told = parser.parse_args()
-    if told.seed is not None:
-        verdict = judge(told.seed)
+    args = parser.parse_args()
+    if args.seed is not None:
+        verdict = judge(args.seed)
         print(verdict)
         sys.exit(bool(verdict.faults))
-    sys.exit(_Campaign(told).run())
+    sys.exit(_Campaign(args).run())
 
 
 class _Worker:
@@ -60,15 +60,15 @@ def _serve(pipe: multiprocessing.connection.Connection) -> None:
 class _Campaign:
     """All problems of a run, each in one of a few processes, and what was found."""
 
-    def __init__(self, told: argparse.Namespace) -> None:
-        self.told, self.next = told, told.first
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.next = args, args.first
         self.statuses: collections.Counter[str] = collections.Counter()
         self.wrong: list[str] = []
         self.slowest: list[tuple[float, int, str]] = []
-        self.end = time.monotonic() + told.seconds
+        self.end = time.monotonic() + args.seconds
 
     def run(self) -> int:
-        workers = [_Worker() for _ in range(self.told.jobs)]
+        workers = [_Worker() for _ in range(self.args.jobs)]
         for worker in workers:
             self._feed(worker)
         while busy := [worker for worker in workers if worker.seed >= 0]:
@@ -89,14 +89,14 @@ class _Campaign:
                 self._fault(worker.seed, "the process ended")
                 return False
             self._feed(worker)
-        elif time.monotonic() - worker.since > self.told.limit:
-            self._fault(worker.seed, f"hangs: no end after {self.told.limit:g} s")
+        elif time.monotonic() - worker.since > self.args.limit:
+            self._fault(worker.seed, f"hangs: no end after {self.args.limit:g} s")
             return False
         return True
 
     def _feed(self, worker: _Worker) -> None:
         worker.seed = -1
-        if self.next < self.told.first + self.told.problems and time.monotonic() < self.end:
+        if self.next < self.args.first + self.args.problems and time.monotonic() < self.end:
             worker.give(self.next)
             self.next += 1
 
@@ -113,9 +113,9 @@ class _Campaign:
     def _tell(self) -> int:
         ends = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
         print(
-            f"{self.next - self.told.first} problems from number {self.told.first} on: {ends}; {len(self.wrong)} faults"
+            f"{self.next - self.args.first} problems from number {self.args.first} on: {ends}; {len(self.wrong)} faults"
         )
-        if self.told.slow:
+        if self.args.slow:
             for seconds, seed, words in self.slowest:
                 print(f"  {seconds:.1f} s: problem {seed}: {words}")
         return bool(self.wrong)

@@ -44,14 +44,14 @@ FORMS = {
     for index in indices
 }
 
-BESIDE = {
+TARGETS = {
     "nothing": [],
     "label sets": ["sets"],
     "labels, weights, queries": ["labels", "weights", "queries"],
 }
 
 
-def reference(beside):
+def reference(targets):
     """The rows in full, uneven: some are empty and some are dense."""
     rng = np.random.default_rng(7)
     X = rng.integers(-8, 9, (N, D)) / 4 * (rng.random((N, D)) < rng.random((N, 1)))
@@ -63,20 +63,20 @@ def reference(beside):
         "weights": rng.random(N),
         "queries": np.sort(rng.integers(0, 12, N)),
     }
-    return X, {"labels" if name == "sets" else name: columns[name] for name in beside}
+    return X, {"labels" if name == "sets" else name: columns[name] for name in targets}
 
 
-def make_block(X, layout, value, index, beside):
-    block = Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **beside)
+def make_block(X, layout, value, index, targets):
+    block = Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **targets)
     if layout == "dense":
         return block
     csr = unsorted(block.to_scipy()) if layout == "unsorted" else block.to_scipy()
     return replace(block, values=csr.data, indptr=csr.indptr.astype("int64"), indices=csr.indices.astype(index))
 
 
-@pytest.fixture(scope="module", params=BESIDE)
-def beside(request):
-    return BESIDE[request.param]
+@pytest.fixture(scope="module", params=TARGETS)
+def targets(request):
+    return TARGETS[request.param]
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -85,8 +85,8 @@ def form(request):
 
 
 @pytest.fixture(scope="module", params=HOLDERS)
-def held(request, form, beside, tmp_path_factory):
-    X, columns = reference(beside)
+def held(request, form, targets, tmp_path_factory):
+    X, columns = reference(targets)
     return HOLDERS[request.param](make_block(X, *form, columns), tmp_path_factory.mktemp("held")), X, columns, form
 
 

@@ -24,13 +24,13 @@ LAYOUTS = [
 ]
 
 
-def make_block(X, layout, value, position, index, **beside):
+def make_block(X, layout, value, position, index, **targets):
     if layout == "dense":
-        return Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **beside)
+        return Block(np.ascontiguousarray(X, dtype=value), X.shape[1], **targets)
     csr = sp.csr_array(X.astype(value))
     if layout == "unsorted":
         csr = unsorted(csr)
-    return Block(csr.data, X.shape[1], csr.indptr.astype(position), csr.indices.astype(index), **beside)
+    return Block(csr.data, X.shape[1], csr.indptr.astype(position), csr.indices.astype(index), **targets)
 
 
 @st.composite
@@ -89,8 +89,8 @@ def test_row_ranges_and_gathered_rows(layout, value, position, index, matrix, da
     X, rng = matrix
     n = len(X)
     sets = LabelSets(np.arange(n + 1) * 2, rng.normal(size=2 * n))
-    beside = {"weights": rng.random(n), "queries": np.arange(n) // 3}
-    block = make_block(X, layout, value, position, index, labels=sets, **beside)
+    targets = {"weights": rng.random(n), "queries": np.arange(n) // 3}
+    block = make_block(X, layout, value, position, index, labels=sets, **targets)
     start = data.draw(st.integers(0, n))
     stop = data.draw(st.integers(0, n + 3))
     part = block.rows(start, stop)
@@ -101,8 +101,8 @@ def test_row_ranges_and_gathered_rows(layout, value, position, index, matrix, da
     picked = rng.integers(0, max(part.n_rows, 1), size=7 if part.n_rows else 0)
     chosen = part.gather(picked)
     np.testing.assert_array_equal(chosen.to_dense(), X[start:stop][picked])
-    np.testing.assert_array_equal(chosen.weights, beside["weights"][start:stop][picked])
-    np.testing.assert_array_equal(chosen.queries, beside["queries"][start:stop][picked])
+    np.testing.assert_array_equal(chosen.weights, targets["weights"][start:stop][picked])
+    np.testing.assert_array_equal(chosen.queries, targets["queries"][start:stop][picked])
     expected = sets.values.reshape(-1, 2)[start:stop][picked]
     np.testing.assert_array_equal(np.array(list(chosen.labels)).reshape(-1, 2), expected)
 

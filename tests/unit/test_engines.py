@@ -142,7 +142,7 @@ def test_vectors_know_how_they_are_made():
         if vector.origin is None:
             return vector
         verb, vectors, small, output = vector.origin
-        made = [again(beside) for beside in vectors]
+        made = [again(targets) for targets in vectors]
         if output is None:
             return o.rows.map(verb, *made, **small)
         return o.rows.call(verb, made, small, 2, "sum")[0][output]

@@ -186,8 +186,8 @@ class TestParameters:
         assert none.intercept_.tolist() == [0.0]
         free = LogisticRegression(tol=1e-10).fit(shifted, TWO)
         regularized = LogisticRegression(fit_intercept="regularized", tol=1e-10).fit(shifted, TWO)
-        beside = LogisticRegression(fit_intercept=False, tol=1e-10).fit(np.hstack([shifted, np.ones((120, 1))]), TWO)
-        np.testing.assert_allclose(regularized.intercept_, beside.coef_[:, -1], rtol=1e-4)
+        targets = LogisticRegression(fit_intercept=False, tol=1e-10).fit(np.hstack([shifted, np.ones((120, 1))]), TWO)
+        np.testing.assert_allclose(regularized.intercept_, targets.coef_[:, -1], rtol=1e-4)
         assert abs(free.intercept_[0] - regularized.intercept_[0]) > 1e-3
         # A free intercept makes the model blind to a shift of the rows.
         np.testing.assert_allclose(free.coef_, LogisticRegression(tol=1e-10).fit(X, TWO).coef_, atol=1e-4)

@@ -16,8 +16,8 @@ from beeline.exceptions import DataError
 KINDS = ["none", "minmax", "standard", "maxabs", "unit-norm"]
 
 
-def dense(X, **beside):
-    return Block(np.ascontiguousarray(X), X.shape[1], **beside)
+def dense(X, **targets):
+    return Block(np.ascontiguousarray(X), X.shape[1], **targets)
 
 
 def sparse(X):

@@ -27,13 +27,13 @@ from beeline.data.store.parts import PartWriter
 from beeline.exceptions import CorruptStoreError, DataError, ParameterError, StoreError
 
 
-def sparse_block(n, d, seed=0, per_row=6, value="float64", index="int32", **beside):
+def sparse_block(n, d, seed=0, per_row=6, value="float64", index="int32", **targets):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, min(per_row * 2, d) + 1, n)
     rows = [np.sort(rng.choice(d, count, replace=False)) for count in counts]
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.concatenate([*rows, []]).astype(index)
-    return Block(rng.normal(size=len(indices)).astype(value), d, indptr, indices, **beside)
+    return Block(rng.normal(size=len(indices)).astype(value), d, indptr, indices, **targets)
 
 
 def write(path, blocks, *, finish=(None, None), **settings):
@@ -399,15 +399,15 @@ def resident(store):
 
 def test_what_lies_beside_rows_is_read_without_them(tmp_path):
     """Rows that were altered, all of them, do not matter to labels, weights and queries; a look at a row finds it."""
-    beside = {"labels": np.arange(900.0), "weights": np.linspace(0, 1, 900), "queries": np.arange(900) // 7}
-    store = write(tmp_path / "s", [Block(np.full((900, 40), 7.5), 40, **beside)], chunk_bytes=50_000)
+    targets = {"labels": np.arange(900.0), "weights": np.linspace(0, 1, 900), "queries": np.arange(900) // 7}
+    store = write(tmp_path / "s", [Block(np.full((900, 40), 7.5), 40, **targets)], chunk_bytes=50_000)
     path = store.path / "part-00000.arrow"
     bytes_of_rows = np.float64(7.5).tobytes()
     altered = path.read_bytes().replace(bytes_of_rows, np.float64(7.25).tobytes())
     assert altered.count(np.float64(7.25).tobytes()) >= 900 * 40
     path.write_bytes(altered)
     store = open_store(tmp_path / "s")
-    for name, column in beside.items():
+    for name, column in targets.items():
         np.testing.assert_array_equal(getattr(store, name), column)
     with pytest.raises(CorruptStoreError, match="chunk 0"):
         store.rows(0, 900)

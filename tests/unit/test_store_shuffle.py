@@ -18,13 +18,13 @@ from beeline.data.store.form import Form
 from beeline.data.store.shuffle import Shuffler, keys_of
 
 
-def numbered(n, seed=0, **beside):
+def numbered(n, seed=0, **targets):
     """Sparse rows whose label is their number."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 9, n)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.concatenate([*(np.sort(rng.choice(50, c, replace=False)) for c in counts), []]).astype(np.int32)
-    return Block(rng.normal(size=len(indices)), 50, indptr, indices, labels=np.arange(float(n)), **beside)
+    return Block(rng.normal(size=len(indices)), 50, indptr, indices, labels=np.arange(float(n)), **targets)
 
 
 def shuffled(folder, block, *, seed=1, memory=1 << 20, step=1000):

@@ -61,8 +61,8 @@ def streamed(path, memory, options):
     reader = TableReader(find_files(path), options)
     reader.prepare(memory)
     blocks = list(reader.blocks(memory))
-    beside = [np.concatenate([getattr(b, name) for b in blocks]) for name in ("labels", "weights", "queries")]
-    return np.vstack([b.to_dense() for b in blocks]), beside, reader.recipe
+    targets = [np.concatenate([getattr(b, name) for b in blocks]) for name in ("labels", "weights", "queries")]
+    return np.vstack([b.to_dense() for b in blocks]), targets, reader.recipe
 
 
 def same_recipe(a, b):

@@ -14,9 +14,9 @@ def main() -> NoReturn:
 
     # What a command does is guarded inside it, where --debug is known; here only start-up is left.
     try:
-        from beeline.cli.input.head_start import begin_reading
+        from beeline.cli.input.prefetch import begin_prefetch
 
-        begin_reading(sys.argv[1:])
+        begin_prefetch(sys.argv[1:])
         import click
 
         from beeline.cli.app import app

@@ -22,7 +22,7 @@ from beeline.data.core.memory import available_memory
 from beeline.data.files.finding import SourceFile, find_files
 from beeline.data.files.scratch import folder_for_a_while, scratch_folder
 from beeline.data.options import ReadOptions, parse_size, size_in_words
-from beeline.data.text.ahead import drop_ahead
+from beeline.data.text.prefetch import drop_prefetch
 from beeline.exceptions import ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def bounded_rows(
     files = find_files(paths)
     if room.cache is None and _expected_bytes(files) <= room.rows:
         data = open_reader(paths, options, progress).read(narrow=narrow)
-        drop_ahead()
+        drop_prefetch()
         yield data
         return
-    drop_ahead()
+    drop_prefetch()
     with ExitStack() as stack:
         folder = stack.enter_context(_store_folder(files, options, room))
         store = _made_before(folder)

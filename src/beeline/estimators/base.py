@@ -148,7 +148,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             labels,
             sample_weight=self._weights(sample_weight, data.n_rows),
             groups=groups if grouped else None,
-            callback=self._told if self.verbose or self.callback is not None else None,
+            callback=self._on_step if self.verbose or self.callback is not None else None,
             start=self._start(data, labels),
             feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
         )
@@ -179,7 +179,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             groups=groups,
             search_epsilon=self._searches_epsilon,
             max_passes=self.max_passes,
-            on_point=self._told_point if self.verbose else None,
+            on_point=self._on_point if self.verbose else None,
         )
 
     def _remember(self, fitted: Fitted) -> None:
@@ -366,7 +366,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         y = _own_labels(data) if labels is None else labels
         return self.model_ if np.array_equal(np.unique(y), self.classes_) else None
 
-    def _told(self, step: Step) -> bool | None:
+    def _on_step(self, step: Step) -> bool | None:
         if self.verbose:
             sys.stdout.write(
                 f"pass {step.passes:6.0f}   objective {step.objective:.6g}   gap {100 * step.gap:.3g} %   "
@@ -375,7 +375,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         return self.callback(step) if self.callback is not None else None
 
     @staticmethod
-    def _told_point(point: PathPoint) -> None:
+    def _on_point(point: PathPoint) -> None:
         sys.stdout.write(f"C {point.C:10.4g}   score {point.score:.6g} ± {point.spread:.2g}   {point.seconds:.2f} s\n")
 
 

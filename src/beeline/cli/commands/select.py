@@ -144,8 +144,8 @@ def select(
         settings = Settings(C="auto", selecting=searching.selecting(**limits), **training.to_settings(threads))
         target = None if output is None else checked_model(output)
         page = searching.checked_files(sources, output)
-        model, beside = None, target or Path(searching.resume or "beeline.select")
-        with prepare(sources, reading, training, settings, beside) as prepared:
+        model, near = None, target or Path(searching.resume or "beeline.select")
+        with prepare(sources, reading, training, settings, near) as prepared:
             selection = search_for_C(prepared, sources, page, to_train=target is not None)
             if target is not None:
                 trained = fitted(prepared, selection)

@@ -46,7 +46,7 @@ class Prepared:
 
 @contextmanager
 def prepare(
-    sources: list[str], reading: dict[str, Any], options: TrainingOptions, settings: Settings, beside: Path
+    sources: list[str], reading: dict[str, Any], options: TrainingOptions, settings: Settings, near: Path
 ) -> Iterator[Prepared]:
     """Read the rows, and complete the settings by what is known then.
 
@@ -56,7 +56,7 @@ def prepare(
         A store, or a source and the options to read it by.
     options, settings
         What the user said, and what follows from it before the data are known.
-    beside
+    near
         Rows that do not fit in memory are kept beside this file until the end.
     """
     from beeline.cli.input.choosing import choose_loss, parse_class_weights
@@ -64,7 +64,7 @@ def prepare(
 
     narrow, why, resources = settings.tol >= _ROUGH, None, settings.resources
     cache = None if options.cache is None else Path(options.cache)
-    room = Room(resources.rows_in_memory, resources.budget, beside, cache, tell=_note)
+    room = Room(resources.rows_in_memory, resources.budget, near, cache, tell=_note)
     with ExitStack() as stack:
         with progress_bar() as progress:
             rows = bounded_rows(sources, reading, room, progress, narrow=narrow)

@@ -56,18 +56,18 @@ def from_arrays(
     allow_repeated
         Whether CSR entries of one feature in a row may stay as they are, which is right for scores and nothing else.
     """
-    beside = _sparse_block(X) if _is_sparse(X) else _dense_block(X)
+    block = _sparse_block(X) if _is_sparse(X) else _dense_block(X)
     if not (y is None and weights is None and queries is None):
-        beside = replace(
-            beside,
+        block = replace(
+            block,
             labels=None if y is None else _labels(y),
             weights=None if weights is None else _weights(weights),
             queries=None if queries is None else _queries(queries),
         )
     finite = not allow_nonfinite
-    if not finite and not beside.is_sparse:
-        return ArrayDataset(beside)  # nothing can be wrong with it
-    return ArrayDataset(beside.checked(finite=finite, order="any") if allow_repeated else beside.summed(finite=finite))
+    if not finite and not block.is_sparse:
+        return ArrayDataset(block)  # nothing can be wrong with it
+    return ArrayDataset(block.checked(finite=finite, order="any") if allow_repeated else block.summed(finite=finite))
 
 
 def _dense_block(X: AnyArray) -> Block:

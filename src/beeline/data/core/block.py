@@ -108,8 +108,8 @@ class Block:
         """Bytes of the rows and what goes with them."""
         per_entry = self.values.itemsize + (self.indices.itemsize if self.indices is not None else 0)
         positions = self.indptr.nbytes if self.indptr is not None else 0
-        beside = sum(len(a) * 8 for a in (self.labels, self.weights, self.queries) if a is not None)
-        return self.nnz * per_entry + positions + beside
+        targets = sum(len(a) * 8 for a in (self.labels, self.weights, self.queries) if a is not None)
+        return self.nnz * per_entry + positions + targets
 
     @cached_property
     def arrays(self) -> RowArrays:

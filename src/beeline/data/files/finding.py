@@ -212,7 +212,7 @@ class _Stream:
     def __init__(self, file: SourceFile, on_read: Callable[[int], None] | None) -> None:
         self._name = file.name
         self._on_read = on_read
-        self._told = 0
+        self._reported = 0
         with reading(file.name):
             self._raw, self._stream = _open(file)
 
@@ -220,9 +220,9 @@ class _Stream:
         with reading(self._name):
             piece: bytes = self._stream.read(size)
             consumed = int(self._raw.tell()) if self._on_read else 0
-        if self._on_read and consumed > self._told:
-            self._on_read(consumed - self._told)
-            self._told = consumed
+        if self._on_read and consumed > self._reported:
+            self._on_read(consumed - self._reported)
+            self._reported = consumed
         return piece
 
     def close(self) -> None:
@@ -298,15 +298,15 @@ def _guess_text(file: SourceFile, head: bytes) -> FileFormat:
     lines = head.splitlines()[: -1 if len(head) == 1 << 16 else None][:100]
     lines = [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
     if not lines or b"\0" in head:
-        raise _untold(file)
+        raise _unknown_format(file)
     if any(re.search(rb"\s\d+:", b" " + line) for line in lines) and all(map(_LIBSVM_LINE.fullmatch, lines)):
         return "libsvm"
     if re.search(rb"[,;\t|]", lines[0]):
         return "csv"
-    raise _untold(file)
+    raise _unknown_format(file)
 
 
-def _untold(file: SourceFile) -> FormatError:
+def _unknown_format(file: SourceFile) -> FormatError:
     known = "LIBSVM text, CSV, Parquet, Arrow or npz"
     return FormatError(
         Sentence(

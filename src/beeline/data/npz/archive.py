@@ -22,7 +22,7 @@ from beeline.exceptions import DataError, FormatError, LabelError
 __all__ = ["Archive"]
 
 _CSR, _OPTIONAL = {"data", "indices", "indptr", "shape"}, {"format", "_is_array"}
-_BESIDE = {"y": "labels", "labels": "labels", "weights": "weights", "queries": "queries"}
+_TARGETS = {"y": "labels", "labels": "labels", "weights": "weights", "queries": "queries"}
 _HEADERS = {(1, 0): format.read_array_header_1_0, (2, 0): format.read_array_header_2_0}
 # What zipfile, its decompressors and NumPy raise for bytes that are not what they should be.
 _DAMAGED = (ValueError, KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
@@ -105,11 +105,11 @@ class Archive:
             self._members = {n: stack.enter_context(closing(_Member(archive, n, name))) for n in names}
             self.is_sparse = "X" not in names
             self.n_rows, self.n_features = self._sparse_shape() if self.is_sparse else self._dense_shape()
-            self._check_beside()
+            self._check_targets()
             self._stack = stack.pop_all()
 
-    def _check_beside(self) -> None:
-        for name, role in _BESIDE.items():
+    def _check_targets(self) -> None:
+        for name, role in _TARGETS.items():
             if name in self._members and self._members[name].shape != (self.n_rows,):
                 kind = LabelError if role == "labels" else DataError
                 raise kind(
@@ -130,7 +130,7 @@ class Archive:
                 f"it; {absent[0]!r} is not among {shown}",
                 file=self._name,
             )
-        if strange := sorted(set(names) - rows - _OPTIONAL - set(_BESIDE)):
+        if strange := sorted(set(names) - rows - _OPTIONAL - set(_TARGETS)):
             raise FormatError(f"array {strange[0]!r} is not known; expected X, y, weights, queries", file=self._name)
         if {"y", "labels"} <= set(names):
             raise FormatError("there are labels twice, as y and as labels", file=self._name)
@@ -159,7 +159,7 @@ class Archive:
     def blocks(self, memory: int, dtype: str, *, allow_nonfinite: bool) -> Iterator[Block]:
         """All rows in order, in blocks of at most about `memory` bytes."""
         rows = self._sparse_rows(memory) if self.is_sparse else self._dense_rows(memory)
-        sides = {role: self._members[name] for name, role in _BESIDE.items() if name in self._members}
+        sides = {role: self._members[name] for name, role in _TARGETS.items() if name in self._members}
         row = 1
         for X in rows:
             taken = {role: member.take(X.shape[0]) for role, member in sides.items()}

@@ -85,12 +85,12 @@ class NpzReader(Reader):
         allow = self._options.allow_nonfinite
         for file in self._files:
             with _opened(file) as archive:
-                told, row = 0, 0
+                reported, row = 0, 0
                 for block in archive.blocks(max(1, memory // 4), self._options.value_type, allow_nonfinite=allow):
                     row += block.n_rows
                     stop = (file.size or 0) * row // archive.n_rows
-                    self.progress.advance(stop - told)
-                    told = stop
+                    self.progress.advance(stop - reported)
+                    reported = stop
                     yield self._laid_out(block)
 
     def _laid_out(self, block: Block) -> Block:

@@ -78,7 +78,7 @@ class PartialFolder:
     def create(self) -> Path:
         """Make the folder."""
         with writing(self.target):
-            path = _beside(self.target, "partial")
+            path = _hidden_name(self.target, "partial")
             path.mkdir()
             self.path = path
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -168,7 +168,7 @@ def _exchange(new: Path, old: Path) -> None:
         if number not in (errno.EINVAL, errno.ENOSYS, errno.EPERM):
             raise OSError(number, os.strerror(number), str(old))
     # Without the exchange there is a moment with no store at the name; the old one then lies beside it, whole.
-    aside = _beside(old, "replaced")
+    aside = _hidden_name(old, "replaced")
     old.rename(aside)
     try:
         new.rename(old)
@@ -178,7 +178,7 @@ def _exchange(new: Path, old: Path) -> None:
     aside.rename(new)
 
 
-def _beside(target: Path, kind: str) -> Path:
+def _hidden_name(target: Path, kind: str) -> Path:
     return target.with_name(f".{target.name}.{kind}-{os.getpid()}-{secrets.token_hex(4)}")
 
 

@@ -137,30 +137,30 @@ class Form:
         """Labels, weights and queries of a record batch, as views of its buffers; no byte of the rows is touched."""
         n_rows = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        beside: dict[str, Any] = {}
+        targets: dict[str, Any] = {}
         if "label" in columns:
-            beside["labels"] = from_arrow(columns["label"].buffers()[1], "float64", n_rows)
+            targets["labels"] = from_arrow(columns["label"].buffers()[1], "float64", n_rows)
         if "labels" in columns:
             buffers = columns["labels"].buffers()
             positions = from_arrow(buffers[1], "int32", n_rows + 1).astype(np.int64)
-            beside["labels"] = LabelSets(positions, from_arrow(buffers[3], "float64", int(positions[-1])))
+            targets["labels"] = LabelSets(positions, from_arrow(buffers[3], "float64", int(positions[-1])))
         if "weight" in columns:
-            beside["weights"] = from_arrow(columns["weight"].buffers()[1], "float64", n_rows)
+            targets["weights"] = from_arrow(columns["weight"].buffers()[1], "float64", n_rows)
         if "query" in columns:
-            beside["queries"] = from_arrow(columns["query"].buffers()[1], "int64", n_rows)
-        return beside
+            targets["queries"] = from_arrow(columns["query"].buffers()[1], "int64", n_rows)
+        return targets
 
     def from_batch(self, batch: pa.RecordBatch, n_features: int) -> Block:
         """The rows of a record batch, as views of its buffers; dense rows know their number of features."""
-        n_rows, beside = batch.num_rows, self.beside_rows(batch)
+        n_rows, targets = batch.num_rows, self.beside_rows(batch)
         buffers = batch.column(batch.schema.get_field_index("row")).buffers()
         if self.width is not None:
             values = from_arrow(buffers[-1], self.value_type, n_rows * self.width)
-            return Block(values.reshape(n_rows, self.width), self.width, **beside)
+            return Block(values.reshape(n_rows, self.width), self.width, **targets)
         indptr = from_arrow(buffers[1], "int32", n_rows + 1)
         nnz = int(indptr[-1])
         indices, values = from_arrow(buffers[4], self.index_type, nnz), from_arrow(buffers[6], self.value_type, nnz)
-        return Block(values, n_features, indptr, indices, **beside)
+        return Block(values, n_features, indptr, indices, **targets)
 
     def to_json(self) -> dict[str, Any]:
         """The form as plain JSON; the width of dense rows is the store's number of features."""

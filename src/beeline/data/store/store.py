@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Store", "open_store"]
 
 _MOST_MAPPED = 64  # parts at a time: each holds a file descriptor
-_AHEAD = 8 << 20  # bytes that the system is asked to read while the rows before them are worked on
+_READ_AHEAD = 8 << 20  # bytes that the system is asked to read while the rows before them are worked on
 _NO_BUDGET = 1 << 30  # what a walk without a budget may keep mapped
 
 
@@ -298,7 +298,7 @@ class Store(Dataset):
     def _read_ahead(self, first: int) -> int:
         """Ask the system to read the next stretch of a part; returns the chunk behind it."""
         part, local = self._locate(first)
-        last = min(self._last_within(first, _AHEAD), first - local + len(part.ends))
+        last = min(self._last_within(first, _READ_AHEAD), first - local + len(part.ends))
         part.will_need(local, local + last - first)
         return last
 

@@ -15,7 +15,7 @@ from beeline._thread_pool import DaemonThreadPool
 from beeline.data.reader import BadLines, Progress
 from beeline.exceptions import DataError
 
-__all__ = ["Kind", "Piece", "TableSource", "ahead", "kind_of", "sliced"]
+__all__ = ["Kind", "Piece", "TableSource", "kind_of", "prefetched", "sliced"]
 
 # What a column holds: numbers (booleans count as 0 and 1), or text that stands for categories.
 Kind = Literal["numeric", "text"]
@@ -123,7 +123,7 @@ def sliced(batch: Any, rows: int) -> Iterator[Any]:  # noqa: ANN401
         yield batch.slice(start, rows)
 
 
-def ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
+def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
     """The same items, each one made by a thread while its predecessor is used."""
     with DaemonThreadPool(1) as thread:
         end = object()

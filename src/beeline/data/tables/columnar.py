@@ -78,12 +78,12 @@ class ParquetSource(_ColumnarSource):
             near = {"pre_buffer": False, "buffer_size": buffer} if file.filesystem is None else {"pre_buffer": True}
             parquet = pyarrow.parquet.ParquetFile(handle, read_dictionary=texts, **near)
             rows = self._rows_within(memory, wanted)
-            told = 0
+            reported = 0
             for group in range(parquet.num_row_groups):
                 yield from parquet.iter_batches(rows, row_groups=[group], columns=list(wanted))
                 stop = (file.size or 0) * (group + 1) // parquet.num_row_groups
-                progress.advance(stop - told)
-                told = stop
+                progress.advance(stop - reported)
+                reported = stop
 
 
 class ArrowSource(_ColumnarSource):
@@ -112,9 +112,9 @@ class _ArrowFile:
         progress: Progress | None = None,
     ) -> None:
         self._progress, self._size = progress, file.size or 0
-        look = open_stream(file)
-        self._is_stream = look.read(6) != b"ARROW1"
-        look.close()
+        stream = open_stream(file)
+        self._is_stream = stream.read(6) != b"ARROW1"
+        stream.close()
         if self._is_stream:
             self._handle: Any = _Readable(open_stream(file, progress.advance if progress else None))
             self.reader = pyarrow.ipc.open_stream(pa.PythonFile(self._handle, mode="r"), options=options)
@@ -132,13 +132,13 @@ class _ArrowFile:
         if self._is_stream:
             yield from self.reader
             return
-        n, told = self.reader.num_record_batches, 0
+        n, reported = self.reader.num_record_batches, 0
         for k in range(n):
             yield self.reader.get_batch(k)
             stop = self._size * (k + 1) // n
             if self._progress is not None:
-                self._progress.advance(stop - told)
-            told = stop
+                self._progress.advance(stop - reported)
+            reported = stop
 
     def close(self) -> None:
         """Close the file."""

@@ -79,14 +79,14 @@ def _detect_delimiter(head: bytes) -> str:
 
 def _first_record(text: bytes, delimiter: str) -> int:
     """The number of bytes of the first record."""
-    look = 1 << 12
+    size = 1 << 12
     while True:
-        offsets, _ = record_starts(text[:look], delimiter)
+        offsets, _ = record_starts(text[:size], delimiter)
         if len(offsets) > 1:
             return offsets[1]
-        if look >= len(text):
+        if size >= len(text):
             return len(text)
-        look *= 8
+        size *= 8
 
 
 def split_record(record: bytes, delimiter: str, file: str, line: int) -> list[str]:

@@ -182,8 +182,8 @@ class CsvParser:
         for name, value in zip(names, fields, strict=True):
             if self.kinds.get(name) == "numeric" and not self._fits(name, value):
                 return FormatError(self._advice(name, value), self.file, line)
-        told = re.sub(r"^In CSV column #\d+: |^CSV parse error: ", "", str(error).splitlines()[0])
-        return FormatError(f"the record cannot be read: {told}", self.file, line)
+        complaint = re.sub(r"^In CSV column #\d+: |^CSV parse error: ", "", str(error).splitlines()[0])
+        return FormatError(f"the record cannot be read: {complaint}", self.file, line)
 
     def _fits(self, name: str, value: str) -> bool:
         column = pa.array([value.strip(" \t")])

@@ -26,7 +26,7 @@ from beeline._thread_pool import DaemonThreadPool
 from beeline.data.files.finding import SourceFile, open_stream, total_size
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, NoProgress, Progress
-from beeline.data.tables.batches import Kind, Piece, TableSource, ahead
+from beeline.data.tables.batches import Kind, Piece, TableSource, prefetched
 from beeline.data.tables.csv_header import Header, read_header
 from beeline.data.tables.csv_parse import MISSING_MARKS, CsvParser, Parsed, TextPiece, as_stream
 from beeline.data.tables.roles import check_same_names
@@ -50,7 +50,7 @@ class CsvSource(TableSource):
         self._files, self._options = files, options
         self.name = files[0].name
         self.total_bytes = total_size(files)
-        self.types: dict[str, Any] = self._look(files[0])
+        self.types: dict[str, Any] = self._sniff(files[0])
 
     def settle(self, names: Iterable[str]) -> None:
         """Look further for the types of columns that have no value in the first rows."""
@@ -75,7 +75,7 @@ class CsvSource(TableSource):
         size = min(max(memory // (12 * _MOST_PIECES), _SMALLEST_PIECE), _LARGEST_PIECE)
         most = max(1, min(num_threads() + 1, memory // (12 * size) - 1))
         file, row = None, 1
-        with closing(ahead(self._walk_text(size, progress))) as pieces, DaemonThreadPool(num_threads()) as pool:
+        with closing(prefetched(self._walk_text(size, progress))) as pieces, DaemonThreadPool(num_threads()) as pool:
             work = self._parsing(pool, pieces, wanted, most)
             for source, share, parsed in work:
                 row = row if source is file else 1
@@ -134,7 +134,7 @@ class CsvSource(TableSource):
             text_helps=options.recipe is None,
         )
 
-    def _look(self, file: SourceFile) -> dict[str, Any]:
+    def _sniff(self, file: SourceFile) -> dict[str, Any]:
         stream = open_stream(file)
         try:
             head = stream.read(HEAD)

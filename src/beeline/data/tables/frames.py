@@ -79,8 +79,8 @@ def _is_plain(options: ReadOptions) -> bool:
 
 def _pandas_rows(frame: Any, options: ReadOptions) -> AnyArray | None:  # noqa: ANN401
     """The rows of a pandas frame without a copy, None where that cannot be."""
-    beside = options.label or options.weight or options.query or options.ignore or options.text
-    if _package(frame) != "pandas" or beside or not _is_plain(options):
+    named = options.label or options.weight or options.query or options.ignore or options.text
+    if _package(frame) != "pandas" or named or not _is_plain(options):
         return None
     dtype = np.dtype(options.value_type)
     if not len(frame.columns) or not len(frame) or any(kind != dtype for kind in frame.dtypes):

@@ -31,11 +31,11 @@ from beeline.data.recipe.recipe import Recipe
 from beeline.data.recipe.scaling import check_dense_fits
 from beeline.data.tables.assembly import RowAssembler, RowsBuilder
 from beeline.data.tables.batches import Kind, Piece, TableSource, kind_of, sliced
-from beeline.data.tables.beside import BesideColumns
 from beeline.data.tables.columnar import ArrowSource, ParquetSource, values_in
 from beeline.data.tables.csv_text import CsvSource
 from beeline.data.tables.learner import TableLearner
 from beeline.data.tables.roles import assign_roles
+from beeline.data.tables.targets import TargetColumns
 from beeline.exceptions import DataError, ParameterError
 
 __all__ = ["TableReader"]
@@ -92,12 +92,12 @@ class TableReader(Reader):
 
     def blocks(self, memory: int) -> Iterator[Block]:
         """All rows in order."""
-        assembler, beside = self._tools()
+        assembler, targets = self._tools()
         for piece in self._decided(self._walk("reading", memory)):
             for part in _parts(piece, max(1, memory // 4 // self._row_bytes())):
                 builder = RowsBuilder(assembler, is_sparse=bool(self._is_sparse))
                 builder.add(part)
-                sides = beside.read([part])
+                sides = targets.read([part])
                 self.progress.advance(0, part.n_rows)
                 yield self._finished(builder, sides)
         self._report(assembler)
@@ -113,12 +113,12 @@ class TableReader(Reader):
             if learner.needed:
                 pieces = self._learn_and_keep(learner, pieces)
             self._learned(learner)
-        assembler, beside = self._tools()
+        assembler, targets = self._tools()
         builder, sides = None, []
         for piece in self._decided(pieces):
             builder = builder or RowsBuilder(assembler, is_sparse=bool(self._is_sparse))
             builder.add(piece, piece.share)
-            sides.append(beside.read([piece]))
+            sides.append(targets.read([piece]))
             self.progress.advance(0, piece.n_rows)
         if builder is None:
             raise DataError(f"{self._source.name}: there are no rows")
@@ -134,9 +134,9 @@ class TableReader(Reader):
     def read_over(self, rows: AnyArray) -> ArrayDataset:
         """A data set over dense rows that are in memory already, with labels, weights and query ids from the source."""
         self._learned(self._learner())
-        _, beside = self._tools()
+        _, targets = self._tools()
         pieces = list(self._walk("reading", _AT_ONCE))
-        sides = beside.read(pieces) if pieces else {}
+        sides = targets.read(pieces) if pieces else {}
         block = replace(Block(rows, self.recipe.n_features), **sides)
         return ArrayDataset(block.checked(finite=not self._options.allow_nonfinite), self.recipe)
 
@@ -188,9 +188,9 @@ class TableReader(Reader):
         self.bad_lines.examples.clear()
         yield from self._source.walk(self._kinds, memory, self.progress, self.bad_lines)
 
-    def _tools(self) -> tuple[RowAssembler, BesideColumns]:
+    def _tools(self) -> tuple[RowAssembler, TargetColumns]:
         recipe = self.recipe
-        return self._assembler(), BesideColumns(self._roles, recipe.label_categories)
+        return self._assembler(), TargetColumns(self._roles, recipe.label_categories)
 
     def _assembler(self) -> RowAssembler:
         columns = self.recipe.columns or ()

@@ -50,8 +50,8 @@ def assign_roles(names: Sequence[str], options: ReadOptions, where: str) -> Role
     _check_options(names, options, where)
     recipe = options.recipe
     if recipe is None:
-        beside = {options.label, options.weight, options.query, *options.ignore}
-        features = tuple(name for name in names if name not in beside)
+        named = {options.label, options.weight, options.query, *options.ignore}
+        features = tuple(name for name in names if name not in named)
         if not features:
             raise DataError(f"{where}no column is left to be a feature")
         return Roles(features, options.label, options.weight, options.query, options.ignore)

@@ -16,16 +16,16 @@ from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, Progress, Reader, RestartReading
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.recipe.scaling import Scaling, ScalingLearner
-from beeline.data.text.ahead import CHUNK, Ahead, claim, more_room, room_within
 from beeline.data.text.dialect import Problem, as_error, first_dialect, is_question, narrows
 from beeline.data.text.feeds import open_feed
+from beeline.data.text.prefetch import CHUNK, Prefetch, claim_prefetch, more_room, room_within
 from beeline.exceptions import DataError
 from beeline.kernels import LibsvmOutcome, LibsvmParser
 
 __all__ = ["LibsvmReader"]
 
 _STEP = 64 << 20  # what one call parses: between calls Ctrl-C is heard and progress told
-_LOOK = 64 << 10  # enough for a first row, nearly always
+_SNIFF = 64 << 10  # enough for a first row, nearly always
 _PIECE = 8 << 20  # of a decompressed file
 _READ_MEMORY = 256 << 20  # for learning before a read
 
@@ -167,12 +167,12 @@ class LibsvmReader(Reader):
 
     def _read_block(self) -> Block:
         parser = self._start("reading")
-        ahead = claim(self._files, self._dialect, self._options)
-        if ahead:
-            parser = ahead.parser
+        prefetch = claim_prefetch(self._files, self._dialect, self._options)
+        if prefetch:
+            parser = prefetch.parser
         else:
             parser.reserve(*room_within(parser, 4 * self._chunk_bytes))
-        for outcome in self._outcomes(parser, _STEP, _PIECE, ahead):
+        for outcome in self._outcomes(parser, _STEP, _PIECE, prefetch):
             if outcome.full:
                 parser.reserve(*more_room(parser, outcome, total_size(self._files), self._parsed))
         return self._take(parser)
@@ -190,9 +190,9 @@ class LibsvmReader(Reader):
         for file in self._files:
             # All in one chunk, so that only what lies before the first problem becomes rows.
             parser = LibsvmParser(self._dialect.for_kernel(self._options), 1 << 30)
-            parser.reserve(*room_within(parser, 64 * _LOOK))
-            with closing(open_feed(file, _LOOK)) as feed:
-                while outcome := feed.parse(parser, _LOOK):
+            parser.reserve(*room_within(parser, 64 * _SNIFF))
+            with closing(open_feed(file, _SNIFF)) as feed:
+                while outcome := feed.parse(parser, _SNIFF):
                     if parser.used[0]:
                         queries = parser.take()[5]
                         return queries is not None and int(queries[0]) >= 0
@@ -202,24 +202,24 @@ class LibsvmReader(Reader):
         return False
 
     def _outcomes(
-        self, parser: LibsvmParser, step: int, piece: int, ahead: Ahead | None = None
+        self, parser: LibsvmParser, step: int, piece: int, prefetch: Prefetch | None = None
     ) -> Iterator[LibsvmOutcome]:
         """Parse all files step by step; what is left to the caller is to make room.
 
-        With a head start, its parser and its file; the first outcome is then what was parsed ahead.
+        With a prefetch, its parser and its file; the first outcome is then what was parsed ahead.
         """
         for file in self._files:
-            if ahead is None:
+            if prefetch is None:
                 parser.line = 0
-            with closing(ahead or open_feed(file, piece)) as feed:
-                told, rows = 0, parser.used[0] if ahead is None else 0
+            with closing(prefetch or open_feed(file, piece)) as feed:
+                reported, rows = 0, parser.used[0] if prefetch is None else 0
                 while outcome := feed.parse(parser, step):
                     self._note_skipped(outcome, file)
                     self._check(outcome.problem, file, parser)
                     self._n_features = max(self._n_features, parser.last_index + 1 - self._dialect.base)
-                    self.progress.advance(feed.consumed - told, parser.used[0] - rows)
-                    self._parsed += feed.consumed - told
-                    told = feed.consumed
+                    self.progress.advance(feed.consumed - reported, parser.used[0] - rows)
+                    self._parsed += feed.consumed - reported
+                    reported = feed.consumed
                     yield outcome
                     rows = parser.used[0]
         self._settle_labels(parser)
@@ -268,7 +268,7 @@ class LibsvmReader(Reader):
 
 def _piece_within(budget: int) -> int:
     """A size of which a few pieces do not count beside the budget."""
-    return int(np.clip(budget // 16, _LOOK, _PIECE))
+    return int(np.clip(budget // 16, _SNIFF, _PIECE))
 
 
 def _dense_pieces(block: Block, memory: int) -> Iterator[Block]:

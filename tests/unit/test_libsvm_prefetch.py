@@ -1,14 +1,14 @@
-"""A head start changes nothing but time."""
+"""A prefetch changes nothing but time."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from beeline.cli.input.head_start import begin_reading
+from beeline.cli.input.prefetch import begin_prefetch
 from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
-from beeline.data.text import ahead as libsvm_ahead
+from beeline.data.text import prefetch as libsvm_prefetch
 from beeline.data.text.dialect import first_dialect
 from beeline.data.text.libsvm import LibsvmReader
 from beeline.exceptions import FormatError
@@ -16,9 +16,9 @@ from beeline.exceptions import FormatError
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch):
-    monkeypatch.setattr(libsvm_ahead, "_STEP", 1000)
+    monkeypatch.setattr(libsvm_prefetch, "_STEP", 1000)
     yield
-    libsvm_ahead.drop_ahead()
+    libsvm_prefetch.drop_prefetch()
 
 
 def write(path, n=2000, base=1, bad=None, seed=0):
@@ -35,7 +35,7 @@ def write(path, n=2000, base=1, bad=None, seed=0):
 
 def start(path, **options):
     chosen = ReadOptions(**options)
-    libsvm_ahead.start_ahead(find_files(path)[0], replace(first_dialect(chosen), queries=False), chosen)
+    libsvm_prefetch.start_prefetch(find_files(path)[0], replace(first_dialect(chosen), queries=False), chosen)
 
 
 def same(one, other):
@@ -52,12 +52,12 @@ def test_rows_are_those_without_a_head_start(tmp_path, base, wait):
     path = write(tmp_path / "a.svm", base=base)
     plain = LibsvmReader(find_files(path), ReadOptions()).read()
     start(path)
-    ahead = libsvm_ahead._started
+    prefetch = libsvm_prefetch._started
     if wait:
-        ahead._thread.join()
-        assert base == 0 or ahead.consumed == path.stat().st_size
+        prefetch._thread.join()
+        assert base == 0 or prefetch.consumed == path.stat().st_size
     same(LibsvmReader(find_files(path), ReadOptions()).read(), plain)
-    assert libsvm_ahead._started is None
+    assert libsvm_prefetch._started is None
 
 
 def test_a_bad_line_is_named_as_without_a_head_start(tmp_path):
@@ -65,10 +65,10 @@ def test_a_bad_line_is_named_as_without_a_head_start(tmp_path):
     with pytest.raises(FormatError) as plain:
         LibsvmReader(find_files(path), ReadOptions()).read()
     start(path)
-    with pytest.raises(FormatError) as ahead:
+    with pytest.raises(FormatError) as prefetch:
         LibsvmReader(find_files(path), ReadOptions()).read()
-    assert str(ahead.value) == str(plain.value)
-    assert "line 1502" in str(ahead.value)
+    assert str(prefetch.value) == str(plain.value)
+    assert "line 1502" in str(prefetch.value)
 
 
 @pytest.mark.parametrize("options", [{"dtype": "float32"}, {"zero_based": True}, {"n_features": 100}])
@@ -77,13 +77,13 @@ def test_a_head_start_in_another_way_is_dropped(tmp_path, options):
     plain = LibsvmReader(find_files(path), ReadOptions(**options)).read()
     start(path)
     same(LibsvmReader(find_files(path), ReadOptions(**options)).read(), plain)
-    assert libsvm_ahead._started is None
+    assert libsvm_prefetch._started is None
 
 
 def test_a_file_that_has_changed_is_read_anew(tmp_path):
     path = write(tmp_path / "a.svm")
     start(path)
-    libsvm_ahead._started._thread.join()
+    libsvm_prefetch._started._thread.join()
     write(path, n=1000, seed=1)
     assert LibsvmReader(find_files(path), ReadOptions()).read().n_rows == 1000
 
@@ -105,8 +105,8 @@ def test_several_files_are_read_without_it(tmp_path):
 )
 def test_the_command_finds_its_file(tmp_path, arguments):
     text, old = write(tmp_path / "a.svm"), write(tmp_path / "old.svm", n=10)
-    begin_reading(arguments.format(text=text, old=old).split())
-    assert libsvm_ahead._started.identity[2] == text.stat().st_size
+    begin_prefetch(arguments.format(text=text, old=old).split())
+    assert libsvm_prefetch._started.identity[2] == text.stat().st_size
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_the_command_finds_its_file(tmp_path, arguments):
 def test_nothing_is_begun_where_nothing_would_be_read(tmp_path, arguments):
     text, csv = write(tmp_path / "a.svm"), tmp_path / "a.csv"
     csv.write_text("a,y\n1,2\n")
-    begin_reading(arguments.format(text=text, csv=csv).split())
-    assert libsvm_ahead._started is None
+    begin_prefetch(arguments.format(text=text, csv=csv).split())
+    assert libsvm_prefetch._started is None

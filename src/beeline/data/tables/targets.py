@@ -15,10 +15,10 @@ from beeline.data.tables.batches import Piece, kind_of
 from beeline.data.tables.roles import Roles
 from beeline.exceptions import DataError, LabelError
 
-__all__ = ["BesideColumns"]
+__all__ = ["TargetColumns"]
 
 
-class BesideColumns:
+class TargetColumns:
     """Reads what goes beside the rows.
 
     Numeric labels are kept as they are; a text label becomes its place among the recipe's label categories. Query ids

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-__all__ = ["begin_reading"]
+__all__ = ["begin_prefetch"]
 
 _COMMANDS = ("train", "select")
 _NOT_DATA = ("-o", "--output", "--resume", "--report")
 _WAITS = ("-h", "--help", "--memory", "--cache")
 
 
-def begin_reading(arguments: list[str]) -> None:
+def begin_prefetch(arguments: list[str]) -> None:
     """Begin to parse the LIBSVM text that `train` or `select` is likely to read.
 
     A guess from the bare arguments: right nearly always, and without consequences where it is wrong. What is wrong with
@@ -27,8 +27,8 @@ def begin_reading(arguments: list[str]) -> None:
         return
     from beeline.data.files.finding import detect_format, find_files
     from beeline.data.options import ReadOptions
-    from beeline.data.text.ahead import start_ahead
     from beeline.data.text.dialect import first_dialect, narrows
+    from beeline.data.text.prefetch import start_prefetch
     from beeline.exceptions import BeelineError
 
     path = _first_file(arguments[1:])
@@ -39,7 +39,7 @@ def begin_reading(arguments: list[str]) -> None:
         if file.is_plain and detect_format(file) == "libsvm":
             options = ReadOptions()
             dialect = replace(first_dialect(options), queries=False)
-            start_ahead(file, dialect.narrowed() if narrows(options, file.size) else dialect, options)
+            start_prefetch(file, dialect.narrowed() if narrows(options, file.size) else dialect, options)
     except (BeelineError, OSError, MemoryError):
         return
 

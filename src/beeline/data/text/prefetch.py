@@ -1,9 +1,9 @@
-"""A head start: LIBSVM text is parsed while the program is still loading.
+"""Prefetch: LIBSVM text is parsed while the program is still loading.
 
 Loading Python's packages takes a fraction of a second on one core. A command that is going to read a file can say so
-first, by `start_ahead`; a thread then parses it, without NumPy, until `LibsvmReader` takes over what is done by
-`claim`. It does so only where it would have parsed the same file in the same way, so that nothing but time depends on
-the head start. Otherwise what was parsed is dropped.
+first, by `start_prefetch`; a thread then parses it, without NumPy, until `LibsvmReader` takes over what is done by
+`claim_prefetch`. It does so only where it would have parsed the same file in the same way, so that nothing but time
+depends on the prefetch. Otherwise what was parsed is dropped.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from beeline.data.options import ReadOptions
 from beeline.data.text.dialect import Dialect, kernel_settings
 from beeline.kernels import LibsvmOutcome, LibsvmParser, num_threads
 
-__all__ = ["CHUNK", "Ahead", "claim", "drop_ahead", "more_room", "room_within", "start_ahead"]
+__all__ = ["CHUNK", "Prefetch", "claim_prefetch", "drop_prefetch", "more_room", "room_within", "start_prefetch"]
 
 CHUNK = 256 << 10  # what a thread parses at a time: fits the second-level cache with what is made of it
 _STEP = 8 << 20  # between steps the thread asks whether it is to hand over: some hundredths of a second
 _MOST = 512 << 20  # of text; loading does not take longer
 
-_started: Ahead | None = None
+_started: Prefetch | None = None
 
 
-class Ahead:
+class Prefetch:
     """One file that is parsed by a thread of its own; a feed once it is claimed.
 
     Parameters
@@ -48,7 +48,7 @@ class Ahead:
         self.identity = _identity(os.fstat(self._descriptor))
         self._outcome: LibsvmOutcome | None = None
         self._hand_over, self._failed = threading.Event(), False
-        self._thread = threading.Thread(target=self._run, name="beeline head start", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="beeline prefetch", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -88,29 +88,29 @@ class Ahead:
         os.close(self._descriptor)
 
 
-def start_ahead(file: SourceFile, dialect: Dialect, options: ReadOptions) -> None:
+def start_prefetch(file: SourceFile, dialect: Dialect, options: ReadOptions) -> None:
     """Begin to parse a plain file that will be read in this way, presumably."""
-    global _started  # noqa: PLW0603 — one process, one command, one head start
+    global _started  # noqa: PLW0603 — one process, one command, one prefetch
     if _started is None and file.is_plain and file.size:
-        _started = Ahead(file, dialect, options)
-        atexit.register(drop_ahead)  # a command that ends early must not leave a thread behind
+        _started = Prefetch(file, dialect, options)
+        atexit.register(drop_prefetch)  # a command that ends early must not leave a thread behind
 
 
-def claim(files: list[SourceFile], dialect: Dialect, options: ReadOptions) -> Ahead | None:
-    """The head start if it is for just this file, read in just this way; it is given away once, or dropped."""
+def claim_prefetch(files: list[SourceFile], dialect: Dialect, options: ReadOptions) -> Prefetch | None:
+    """The prefetch if it is for just this file, read in just this way; it is given away once, or dropped."""
     global _started
-    ahead, _started = _started, None
-    if ahead is None:
+    prefetch, _started = _started, None
+    if prefetch is None:
         return None
-    good = ahead.stop() and ahead.settings == kernel_settings(dialect, options)
-    if good and len(files) == 1 and files[0].is_plain and ahead.identity == _identity(Path(files[0].path).stat()):
-        return ahead
-    ahead.close()
+    good = prefetch.stop() and prefetch.settings == kernel_settings(dialect, options)
+    if good and len(files) == 1 and files[0].is_plain and prefetch.identity == _identity(Path(files[0].path).stat()):
+        return prefetch
+    prefetch.close()
     return None
 
 
-def drop_ahead() -> None:
-    """Forget a head start that nobody will claim."""
+def drop_prefetch() -> None:
+    """Forget a prefetch that nobody will claim."""
     global _started  # noqa: PLW0603
     if _started is not None:
         _started.stop()
