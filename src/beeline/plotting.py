@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "SMALL", "is_narrow", "lighten", "load_matplotlib", "new_figure", "plain"]
+__all__ = ["COLOURS", "SMALL", "escape_math", "is_narrow", "lighten", "load_matplotlib", "new_figure"]
 
 # One colour for each role and no colour twice, so that a page can give every role another one on a dark ground.
 # They are told apart by people who do not tell red from green, and by their lightness in print.
@@ -51,7 +51,7 @@ def is_narrow(figure: Figure) -> bool:
     return bool(figure.bbox.width / figure.dpi < _NARROW)
 
 
-def plain(words: str) -> str:
+def escape_math(words: str) -> str:
     """A name of the user's, which must not be taken for a formula."""
     return "".join(c if c.isprintable() else " " for c in words).replace("$", r"\$")
 

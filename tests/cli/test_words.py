@@ -10,7 +10,7 @@ import pytest
 
 from beeline._sentences import Argument, Sentence
 from beeline.cli.app import app
-from beeline.cli.output.drawing import count, number, percent, size
+from beeline.cli.output.drawing import byte_size, count, number_text, percent
 from beeline.cli.output.errors import printable
 from beeline.cli.output.spelling import spelled, spelled_argument
 from beeline.data.options import ReadOptions
@@ -124,7 +124,7 @@ def test_errors_name_the_option_as_it_was_typed(quickly, tmp_path, options, said
 
 
 def test_numbers_are_written_for_people():
-    assert [size(n) for n in (1, 999, 1000, 1_234_567, 5 * 10**12)] == [
+    assert [byte_size(n) for n in (1, 999, 1000, 1_234_567, 5 * 10**12)] == [
         "1 bytes",
         "999 bytes",
         "1.0 kB",
@@ -132,7 +132,7 @@ def test_numbers_are_written_for_people():
         "5.0 TB",
     ]
     assert [count(1, "row"), count(2000, "row"), count(2, "class")] == ["1 row", "2,000 rows", "2 classes"]
-    assert [number(x) for x in (3.0, -2, 1234567.0, 0.1, 1e-12, 1e300, "nan")] == [
+    assert [number_text(x) for x in (3.0, -2, 1234567.0, 0.1, 1e-12, 1e300, "nan")] == [
         "3",
         "-2",
         "1,234,567",

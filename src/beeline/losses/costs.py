@@ -9,7 +9,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.losses.base import VectorLoss
-from beeline.losses.multiclass import ClassLoss, Softmax, class_numbers, shares, unit_margins
+from beeline.losses.multiclass import ClassLoss, Softmax, label_indices, shares, unit_margins
 from beeline.losses.soft_margins import SoftMargin, SoftScaledMargin
 
 __all__ = ["MulticlassMargin", "ScaledMulticlassMargin", "SoftmaxMargin"]
@@ -41,7 +41,7 @@ class _Costs(ClassLoss):
 
     def _rows(self, z: Floats, y: Floats) -> Floats:
         """Δ(y_i, k) for every row i and class k."""
-        return unit_margins(z, y) if self.costs is None else self.costs[class_numbers(y)]
+        return unit_margins(z, y) if self.costs is None else self.costs[label_indices(y)]
 
 
 class MulticlassMargin(_Costs):
@@ -58,7 +58,7 @@ class MulticlassMargin(_Costs):
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient e_k − e_y for the first of the largest k; 0 at the kink of the right class."""
-        rows, right = np.arange(len(z)), class_numbers(y)
+        rows, right = np.arange(len(z)), label_indices(y)
         above = z - z[rows, right, None] + self._rows(z, y)
         above[rows, right] = 0
         most = np.where(above.max(axis=1) > 0, above.argmax(axis=1), right)
@@ -88,7 +88,7 @@ class ScaledMulticlassMargin(_Costs):
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient Δ(y, k)(e_k − e_y) for the first of the largest k; 0 where none is above 0."""
-        rows, right, delta = np.arange(len(z)), class_numbers(y), self._rows(z, y)
+        rows, right, delta = np.arange(len(z)), label_indices(y), self._rows(z, y)
         above = delta * (z - z[rows, right, None] + 1)
         most = np.where(above.max(axis=1) > 0, above.argmax(axis=1), right)
         size, slopes = delta[rows, most], np.zeros_like(z)
@@ -98,7 +98,7 @@ class ScaledMulticlassMargin(_Costs):
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−a_y, where β_k = −a_k ≥ 0 for the others, Σ_k≠y β_k/Δ(y, k) ≤ c and Σ_k a_k = 0."""
-        rows, right, delta = np.arange(len(a)), class_numbers(y), self._rows(a, y)
+        rows, right, delta = np.arange(len(a)), label_indices(y), self._rows(a, y)
         beta = -a
         beta[rows, right] = 0
         size = 1e-14 * c * delta.max(axis=1)

@@ -13,7 +13,7 @@ __all__ = [
     "MulticlassPerceptron",
     "Softmax",
     "WestonWatkins",
-    "class_numbers",
+    "label_indices",
     "shares",
     "unit_margins",
 ]
@@ -39,7 +39,7 @@ class Softmax(ClassLoss):
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and gradient p − e_y, without overflow, and with all digits where the right class is nearly certain."""
-        rows, right, most = np.arange(len(z)), class_numbers(y), z.argmax(axis=1)
+        rows, right, most = np.arange(len(z)), label_indices(y), z.argmax(axis=1)
         powers = np.exp(z - z[rows, most, None])
         powers[rows, most] = 0
         rest = powers.sum(axis=1)  # of all but the most likely class, whose power is 1
@@ -65,7 +65,7 @@ class Softmax(ClassLoss):
 
     def best_constant(self, y: Floats, c: Floats) -> Floats | None:
         """The logarithms of what the classes cost, with a mean of zero."""
-        totals = np.bincount(class_numbers(y), c)
+        totals = np.bincount(label_indices(y), c)
         if not totals.min(initial=np.inf) > 0:
             return None
         logs: Floats = np.log(totals)
@@ -85,7 +85,7 @@ class CrammerSinger(ClassLoss):
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient e_k − e_y for the first of the largest k; 0 at the kink of the right class."""
-        rows, right = np.arange(len(z)), class_numbers(y)
+        rows, right = np.arange(len(z)), label_indices(y)
         above = z - z[rows, right, None] + 1
         above[rows, right] = 0
         # The right class comes first where others only equal it.
@@ -99,7 +99,7 @@ class CrammerSinger(ClassLoss):
         """−a_y, where c·e_y − a must be c times a point of the simplex."""
         if shares(a, y, c) is None:
             return np.inf
-        return -float(a[np.arange(len(a)), class_numbers(y)].sum())
+        return -float(a[np.arange(len(a)), label_indices(y)].sum())
 
     def smoothed(self, width: float) -> VectorLoss:
         """Rounded by entropy: a softmax with a margin."""
@@ -127,7 +127,7 @@ class MulticlassPerceptron(ClassLoss):
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient e_k − e_y for the first of the largest k ≠ y."""
-        rows, right = np.arange(len(z)), class_numbers(y)
+        rows, right = np.arange(len(z)), label_indices(y)
         above = z - z[rows, right, None]
         above[rows, right] = -np.inf
         most = np.where(above.max(axis=1) >= 0, above.argmax(axis=1), right)
@@ -158,7 +158,7 @@ class WestonWatkins(ClassLoss):
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient, which leaves out classes at their kink."""
-        rows, right = np.arange(len(z)), class_numbers(y)
+        rows, right = np.arange(len(z)), label_indices(y)
         above = np.maximum(z - z[rows, right, None] + 1, 0)
         above[rows, right] = 0
         slopes = (above > 0).astype(np.float64)
@@ -167,7 +167,7 @@ class WestonWatkins(ClassLoss):
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−a_y, where −a_k lies in [0, c] for the others, and Σ_k a_k = 0."""
-        rows, right = np.arange(len(a)), class_numbers(y)
+        rows, right = np.arange(len(a)), label_indices(y)
         others = -a
         others[rows, right] = 0
         slack = _ROUNDING * c
@@ -187,11 +187,11 @@ class WestonWatkins(ClassLoss):
 def unit_margins(z: Floats, y: Floats) -> Floats:
     """Δ(y_i, k) = [k ≠ y_i]."""
     delta = np.ones_like(z)
-    delta[np.arange(len(z)), class_numbers(y)] = 0
+    delta[np.arange(len(z)), label_indices(y)] = 0
     return delta
 
 
-def class_numbers(y: Floats) -> Ints:
+def label_indices(y: Floats) -> Ints:
     """Labels as indices."""
     return y.astype(np.int64)
 
@@ -202,7 +202,7 @@ def shares(a: Floats, y: Floats, c: Floats) -> Floats | None:
     Sums of K numbers that came from scores meet c up to their rounding only; what lies below zero by no more is zero.
     """
     beta = -a
-    beta[np.arange(len(a)), class_numbers(y)] += c
+    beta[np.arange(len(a)), label_indices(y)] += c
     slack = _ROUNDING * c
     if np.any(beta < -slack[:, None]) or np.any(np.abs(a.sum(axis=1)) > a.shape[1] * slack):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from beeline._types import Floats, Ints
-from beeline.losses.multiclass import ClassLoss, Softmax, class_numbers
+from beeline.losses.multiclass import ClassLoss, Softmax, label_indices
 from beeline.losses.numeric import softplus
 
 __all__ = ["SoftMargin", "SoftScaledMargin", "SoftWestonWatkins"]
@@ -84,7 +84,7 @@ class _AgainstRight(ClassLoss):
 
     @staticmethod
     def _marked(h: Floats, y: Floats) -> Floats:
-        rows, right = np.arange(len(h)), class_numbers(y)
+        rows, right = np.arange(len(h)), label_indices(y)
         h[rows, right] = 0.0
         h[rows, right] = -h.sum(axis=1)
         return h
@@ -102,12 +102,12 @@ class SoftWestonWatkins(_AgainstRight):
         self.width = width
 
     def _parts(self, z: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        above = 1 + z - z[np.arange(len(z)), class_numbers(y), None]
+        above = 1 + z - z[np.arange(len(z)), label_indices(y), None]
         return softplus(above, self.width / (2 * math.log(2)))
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and gradient."""
-        rows, right = np.arange(len(z)), class_numbers(y)
+        rows, right = np.arange(len(z)), label_indices(y)
         values, slopes, _ = self._parts(z, y)
         values[rows, right] = 0.0
         return values.sum(axis=1), self._marked(slopes, y)
@@ -158,7 +158,7 @@ class SoftScaledMargin(_AgainstRight):
         """(values, p, Δ, μ)."""
         scale = self.width / (2 * math.log(z.shape[1]))
         delta = self.margins(z, y)
-        v = delta * (z - z[np.arange(len(z)), class_numbers(y), None] + 1) / scale
+        v = delta * (z - z[np.arange(len(z)), label_indices(y), None] + 1) / scale
         most = v.max(axis=1, keepdims=True)
         powers = np.exp(v - most)
         total = powers.sum(axis=1, keepdims=True)

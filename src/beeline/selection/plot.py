@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from beeline.plotting import COLOURS, SMALL, is_narrow, lighten, new_figure, plain
+from beeline.plotting import COLOURS, SMALL, escape_math, is_narrow, lighten, new_figure
 from beeline.selection.result import PathPoint, Selection
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _draw_scores(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
             other = path_of(selection.curve, epsilon)
             axes.plot(_log2(other), [p.score for p in other], color=COLOURS["score"], alpha=0.25, linewidth=1)
     folds = len(chosen.fold_scores)
-    metric = plain(selection.metric)
+    metric = escape_math(selection.metric)
     label = metric if chosen.epsilon is None else f"{metric} at ε = {chosen.epsilon:.4g}"
     x, scores, spreads = _log2(path), [p.score for p in path], [p.spread for p in path]
     axes.plot(x, scores, color=COLOURS["score"], marker="o", markersize=4, linewidth=1.8, label=label)

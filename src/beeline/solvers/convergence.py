@@ -9,7 +9,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from beeline.exceptions import ParameterError
-from beeline.plotting import COLOURS, SMALL, is_narrow, lighten, new_figure, plain
+from beeline.plotting import COLOURS, SMALL, escape_math, is_narrow, lighten, new_figure
 from beeline.solvers.base import Result
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def plot_convergence(runs: Mapping[str, Any], figure: Figure | None = None) -> F
             _draw(left, line.steps, line.gaps, floor, style)
             _draw(right, line.seconds, line.gaps, floor, style)
         unknown = "" if any(line.gaps for line in of_run) else " (no bound is known)"
-        left.plot([], [], label=plain(name) + unknown, **(style | {"alpha": 1.0}))
+        left.plot([], [], label=escape_math(name) + unknown, **(style | {"alpha": 1.0}))
     _finish(figure, left, right, len(lines))
     return figure
 

@@ -29,7 +29,7 @@ def losses(*, json: Json = False, debug: Debug = False) -> None:
 
 
 def _show(facts: list[dict[str, Any]]) -> None:
-    from beeline.cli.output.drawing import plain, plain_table, standard_console
+    from beeline.cli.output.drawing import escape_markup, plain_table, standard_console
     from beeline.cli.output.loss_facts import LABELS
 
     with standard_console() as out:
@@ -37,8 +37,8 @@ def _show(facts: list[dict[str, Any]]) -> None:
             out.print(f"[bold]{LABELS[labels]}[/]", highlight=False)
             table = plain_table()
             for loss in group:
-                table.add_row(f"  [bold cyan]{loss['name']}[/]", plain(loss["formula"]))
-                table.add_row("", f"[dim]{plain(_about(loss))}[/]")
+                table.add_row(f"  [bold cyan]{loss['name']}[/]", escape_markup(loss["formula"]))
+                table.add_row("", f"[dim]{escape_markup(_about(loss))}[/]")
             out.print(table, highlight=False)
             out.print()
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["count", "number", "percent", "plain", "plain_table", "size", "standard_console"]
+__all__ = ["byte_size", "count", "escape_markup", "number_text", "percent", "plain_table", "standard_console"]
 
 
-def size(n_bytes: int) -> str:
+def byte_size(n_bytes: int) -> str:
     """Bytes as people write them: 263.1 MB."""
     value, unit = float(n_bytes), "bytes"
     for larger in ("kB", "MB", "GB", "TB"):
@@ -53,7 +53,7 @@ def plain_table() -> Table:
     return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
 
 
-def number(value: float | str) -> str:
+def number_text(value: float | str) -> str:
     """A number with as many digits as people read."""
     if isinstance(value, str):
         return value
@@ -66,7 +66,7 @@ def percent(share: float) -> str:
     return f"{figure:.1f} %" if figure >= 0.1 or figure == 0 else f"{figure:.2g} %"
 
 
-def plain(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Text of the user's data, which must not be taken for markup."""
     from rich.markup import escape
 

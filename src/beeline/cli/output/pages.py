@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beeline.cli.output.drawing import number
+from beeline.cli.output.drawing import number_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
         facts |= {"multiclass": settings.multiclass, "class weights": _class_weights(settings.class_weight)}
         facts |= {"calibrated probabilities": settings.probability}
     facts |= {"tolerance": settings.tol, "most passes": settings.max_passes}
-    facts |= {"time limit": "none" if settings.time_limit is None else f"{number(settings.time_limit)} s"}
+    facts |= {"time limit": "none" if settings.time_limit is None else f"{number_text(settings.time_limit)} s"}
     return facts | {"solver": _solver(settings), "seed": settings.seed, "threads": num_threads()}
 
 
@@ -77,11 +77,11 @@ def _solver(settings: Settings) -> str:
 def _class_weights(given: Any) -> str:  # noqa: ANN401
     if not given:
         return "none"
-    return given if isinstance(given, str) else ", ".join(f"{label}: {number(w)}" for label, w in given.items())
+    return given if isinstance(given, str) else ", ".join(f"{label}: {number_text(w)}" for label, w in given.items())
 
 
 def _search_facts(prepared: Prepared) -> dict[str, Any]:
     selecting = prepared.settings.selecting
     folds: Any = selecting.folds
-    shown = folds if isinstance(folds, int) else f"{number(100 * folds)} % of the rows, held out once"
+    shown = folds if isinstance(folds, int) else f"{number_text(100 * folds)} % of the rows, held out once"
     return {"folds": shown, "tolerance of folds": selecting.the_tol, "rule": selecting.rule}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from beeline.cli.output.drawing import number, plain, plain_table
+from beeline.cli.output.drawing import escape_markup, number_text, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from beeline.selection.scoring import Metric
     from beeline.selection.selecting import OnPoint
 
-__all__ = ["curve_table", "power_of_two", "score_text", "watched_search"]
+__all__ = ["path_table", "power_of_two", "score_text", "watched_search"]
 
 _BAR = 16
 _A_SECOND = 8  # times that the growing table is drawn anew
@@ -77,16 +77,16 @@ class _Growing:
         if best not in shown:
             shown = (best, *shown[1:])
         parts = [f"[dim]… {hidden} more[/]"] if hidden > 0 else []
-        return Group(*parts, curve_table(shown, best, self.metric.name), took)
+        return Group(*parts, path_table(shown, best, self.metric.name), took)
 
 
-def curve_table(points: Sequence[PathPoint], best: PathPoint, metric: str) -> Table:
+def path_table(points: Sequence[PathPoint], best: PathPoint, metric: str) -> Table:
     """C, score, spread and a bar of the time, the best C marked; and ε where that was searched for."""
     epsilons = points[0].epsilon is not None
     shown = plain_table()
     for justify in ("left", "left", *(("right",) if epsilons else ()), "right", "left", "right", "left"):
         shown.add_column(justify=justify, min_width=4)
-    heading = ["", "C", *(["ε"] if epsilons else []), plain(metric), "", "time", ""]
+    heading = ["", "C", *(["ε"] if epsilons else []), escape_markup(metric), "", "time", ""]
     shown.add_row(*(f"[dim]{text}[/]" if text else "" for text in heading))
     longest = max(point.seconds for point in points)
     for point in points:
@@ -94,7 +94,7 @@ def curve_table(points: Sequence[PathPoint], best: PathPoint, metric: str) -> Ta
         shown.add_row(
             "[bold green]best[/]" if point is best else "",
             f"[bold cyan]{power_of_two(point.C)}[/]",
-            *([number(point.epsilon)] if point.epsilon is not None else []),
+            *([number_text(point.epsilon)] if point.epsilon is not None else []),
             score_text(point.score),
             spread,
             f"{point.seconds:.2f} s",

@@ -6,7 +6,15 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from beeline.cli.output.drawing import count, number, percent, plain, plain_table, size, standard_console
+from beeline.cli.output.drawing import (
+    byte_size,
+    count,
+    escape_markup,
+    number_text,
+    percent,
+    plain_table,
+    standard_console,
+)
 from beeline.cli.output.errors import print_line, printable
 
 if TYPE_CHECKING:
@@ -36,7 +44,7 @@ def show(facts: Facts) -> None:
 
 def _draw(facts: Facts, console: Console) -> None:
     name = facts["path"] if isinstance(facts["path"], str) else f"{len(facts['path'])} paths"
-    console.print(f"[bold]{plain(name)}[/bold]  [dim]{_kind(facts)}[/dim]", highlight=False)
+    console.print(f"[bold]{escape_markup(name)}[/bold]  [dim]{_kind(facts)}[/dim]", highlight=False)
     table = plain_table()
     for key, text in _lines(facts):
         table.add_row(f"[bold cyan]{key}[/]", text)
@@ -52,9 +60,9 @@ def show_converted(facts: Facts) -> None:
     distinct = labels["distinct"] if labels is not None else None
     parts = [f"{count(facts['rows'], 'row')} × {count(facts['features'], 'feature')} ({facts['layout']})"]
     parts += [count(len(distinct["values"]), "different label")] if distinct is not None else []
-    parts += [f"{size(facts['bytes'])} on disk", f"in {facts['seconds']:.1f} s"]
+    parts += [f"{byte_size(facts['bytes'])} on disk", f"in {facts['seconds']:.1f} s"]
     with standard_console() as console:
-        console.print(f"[bold]{plain(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
+        console.print(f"[bold]{escape_markup(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
 
 
 def show_skipped(facts: Facts) -> None:
@@ -82,10 +90,10 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         zeros = "  [dim](and zeros)[/dim]" if facts["layout"] == "sparse" and facts["density"] < 1 else ""
         yield "values", _range(facts["values"]) + zeros
     if facts["bytes"] is not None:
-        yield "size", f"{size(facts['bytes'])} on disk"
+        yield "size", f"{byte_size(facts['bytes'])} on disk"
     yield "labels", _labels(facts["labels"])
     if facts["weights"] is not None:
-        yield "weights", f"{_range(facts['weights'])}, mean {number(facts['weights']['mean'])}"
+        yield "weights", f"{_range(facts['weights'])}, mean {number_text(facts['weights']['mean'])}"
     if facts["queries"] is not None:
         yield "queries", f"{facts['queries']:,}"
     if facts["recipe"] is not None:
@@ -93,7 +101,9 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _recipe_lines(recipe: Facts) -> Iterator[tuple[str, str]]:
-    named = [f"{what} {plain(recipe[what])}" for what in ("label", "weight", "query") if recipe[what] is not None]
+    named = [
+        f"{what} {escape_markup(recipe[what])}" for what in ("label", "weight", "query") if recipe[what] is not None
+    ]
     if recipe["columns"] is None:
         yield "recipe", f"features numbered from {recipe['index_base']}"
     else:
@@ -107,7 +117,7 @@ def _labels(labels: Facts | None) -> str:
         return "none"
     if not labels["count"]:
         return "every row has an empty set"
-    spread = f"{_range(labels)}, mean {number(labels['mean'])}"
+    spread = f"{_range(labels)}, mean {number_text(labels['mean'])}"
     text = f"more than {_MOST_KNOWN:,} different, {spread}"
     if labels["distinct"] is not None:
         text = f"{len(labels['distinct']['values']):,} different, {_range(labels)}"
@@ -133,7 +143,7 @@ def _classes(facts: Facts) -> Table | None:
     table.add_column(justify="right")
     largest = max(n for _, n in counts)
     for value, n in counts[:_MOST_CLASSES]:
-        label = plain(names[int(value)]) if names else number(value)
+        label = escape_markup(names[int(value)]) if names else number_text(value)
         bar = "█" * max(1, round(_BAR * n / largest))
         table.add_row(f"[bold cyan]label[/] {label}", f"{n:,}", percent(n / facts["rows"]), f"[green]{bar}[/]")
     if len(counts) > _MOST_CLASSES:
@@ -147,17 +157,17 @@ def _column_lines(columns: list[Facts]) -> Iterator[tuple[str, str]]:
         yield "numbers", _some([_number_column(column) for column in numbers], _MOST_NUMBERS)
     others = [column for column in columns if column["kind"] != "numeric"]
     for column in others[:_MOST_CLASSES]:
-        categories = _some([plain(category) for category in column["categories"]], _MOST_CATEGORIES)
-        yield "categories", f"{plain(column['name'])}: {categories}"
+        categories = _some([escape_markup(category) for category in column["categories"]], _MOST_CATEGORIES)
+        yield "categories", f"{escape_markup(column['name'])}: {categories}"
     if len(others) > _MOST_CLASSES:
         yield "", f"[dim]… and {len(others) - _MOST_CLASSES:,} more columns of categories[/]"
 
 
 def _number_column(column: Facts) -> str:
-    name = plain(column["name"])
+    name = escape_markup(column["name"])
     if column["width"] > 1:
         name += f"[dim] × {column['width']:,}[/]"
-    return name if column["fill"] is None else f"{name}[dim] (missing: {number(column['fill'])})[/]"
+    return name if column["fill"] is None else f"{name}[dim] (missing: {number_text(column['fill'])})[/]"
 
 
 def _some(names: list[str], most: int) -> str:
@@ -172,9 +182,9 @@ def _feature_lines(ranges: list[Facts]) -> Iterator[str]:
     width = max(7, *(len(feature["feature"]) for feature in ranges[:1000]))
     yield f"{'feature':{width}}  {'min':>12}  {'max':>12}  {'mean':>12}"
     for feature in ranges:
-        figures = "  ".join(f"{number(feature[name]):>12}" for name in ("min", "max", "mean"))
+        figures = "  ".join(f"{number_text(feature[name]):>12}" for name in ("min", "max", "mean"))
         yield f"{printable(feature['feature']):{width}}  {figures}"
 
 
 def _range(figures: Facts) -> str:
-    return f"{number(figures['min'])} … {number(figures['max'])}"
+    return f"{number_text(figures['min'])} … {number_text(figures['max'])}"

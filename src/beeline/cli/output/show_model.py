@@ -6,7 +6,15 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from beeline.cli.output.drawing import count, number, percent, plain, plain_table, size, standard_console
+from beeline.cli.output.drawing import (
+    byte_size,
+    count,
+    escape_markup,
+    number_text,
+    percent,
+    plain_table,
+    standard_console,
+)
 from beeline.cli.output.errors import printable, styled
 
 if TYPE_CHECKING:
@@ -25,14 +33,14 @@ def show_trained(facts: Facts, *, with_search: bool = True) -> None:
     """Print what a training gave, in two or three lines; with one about the search for C, where there was one."""
     report = facts["report"]
     parts = [_loss(facts), *([] if facts["classes"] is None else [_classes(facts)])]
-    parts += [count(facts["features"], "feature"), count(report["n_rows"], "row"), size(facts["bytes"])]
+    parts += [count(facts["features"], "feature"), count(report["n_rows"], "row"), byte_size(facts["bytes"])]
     # Without rich: three lines do not need what takes a tenth of a short run to load.
     lines = [
         f"{styled(printable(facts['path']), '1', sys.stdout)}: {', '.join(parts)}",
         f"{report['solver']}: {printable(report['sentence'])}, in {report['seconds']:.2f} s",
     ]
     if with_search and (found := facts["settings"].get("selection")):
-        lines.append(f"C = {number(facts['settings']['C'])} was found by {printable(_found(found))}")
+        lines.append(f"C = {number_text(facts['settings']['C'])} was found by {printable(_found(found))}")
     if facts.get("loss_chosen_because"):
         lines.append(styled(f"the loss was chosen because {printable(facts['loss_chosen_because'])}", "2", sys.stdout))
     sys.stdout.write("".join(f"{line}\n" for line in lines))
@@ -42,7 +50,8 @@ def show_model(facts: Facts) -> None:
     """Print all facts about a model, and its largest weights."""
     with standard_console() as out:
         out.print(
-            f"[bold]{plain(facts['path'])}[/]  [dim]{facts['format']} model, {size(facts['bytes'])}[/]", highlight=False
+            f"[bold]{escape_markup(facts['path'])}[/]  [dim]{facts['format']} model, {byte_size(facts['bytes'])}[/]",
+            highlight=False,
         )
         lines = plain_table()
         for key, text in _lines(facts):
@@ -58,7 +67,7 @@ def show_model(facts: Facts) -> None:
 def show_evaluation(facts: Facts) -> None:
     """Print how good predictions are."""
     with standard_console() as out:
-        out.print(f"[bold]{plain(facts['model'])}[/] on {count(facts['rows'], 'row')}", highlight=False)
+        out.print(f"[bold]{escape_markup(facts['model'])}[/] on {count(facts['rows'], 'row')}", highlight=False)
         lines = plain_table()
         for name, value in facts["measures"].items():
             lines.add_row(f"[bold cyan]{name.replace('_', ' ')}[/]", "undefined" if value is None else f"{value:.6g}")
@@ -69,7 +78,7 @@ def show_evaluation(facts: Facts) -> None:
 
 
 def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
-    yield "predicts", plain(_classes(facts)) if facts["classes"] is not None else _numbers(facts)
+    yield "predicts", escape_markup(_classes(facts)) if facts["classes"] is not None else _numbers(facts)
     yield "loss", _loss(facts)
     yield "features", f"{facts['features']:,}"
     share = facts["nonzeros"] / max(1, facts["features"] * facts["outputs"])
@@ -81,24 +90,24 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "scaling", facts["scaling"]
     if facts["settings"]:
         said = {name: value for name, value in facts["settings"].items() if name != "selection"}
-        yield "settings", ", ".join(f"{name} {plain(str(value))}" for name, value in said.items())
+        yield "settings", ", ".join(f"{name} {escape_markup(str(value))}" for name, value in said.items())
     if found := facts["settings"].get("selection"):
-        yield f"{'C' if 'C' in facts['settings'] else 'alpha'} found by", plain(_found(found))
+        yield f"{'C' if 'C' in facts['settings'] else 'alpha'} found by", escape_markup(_found(found))
     if facts["report"] is not None:
         report = facts["report"]
-        yield "training", f"{report['solver']}: {plain(report['sentence'])}"
+        yield "training", f"{report['solver']}: {escape_markup(report['sentence'])}"
         yield (
             "",
             f"{count(report['n_rows'], 'row')}, objective {_known(report['objective'])}, {report['seconds']:.2f} s",
         )
         for sentence in report["concerns"]:
-            yield "[yellow]warning[/]", plain(sentence)
+            yield "[yellow]warning[/]", escape_markup(sentence)
     if facts["format"] == "beeline":
-        yield "made by", f"beeline {plain(facts['beeline'])}"
+        yield "made by", f"beeline {escape_markup(facts['beeline'])}"
 
 
 def _known(value: float | None) -> str:
-    return "unknown" if value is None else number(value)
+    return "unknown" if value is None else number_text(value)
 
 
 def _found(selection: Facts) -> str:
@@ -119,7 +128,7 @@ def _loss(facts: Facts) -> str:
 
 
 def _setting(value: Any) -> str:  # noqa: ANN401
-    return f"{len(value)} × {len(value)}" if isinstance(value, list) else number(value)
+    return f"{len(value)} × {len(value)}" if isinstance(value, list) else number_text(value)
 
 
 def _numbers(facts: Facts) -> str:
@@ -139,14 +148,14 @@ def _classes(facts: Facts) -> str:
 
 def _weights(output: Facts, kind: str) -> Table:
     shown = plain_table()
-    heading = "largest weights" if kind == "regression" else f"largest weights for {plain(output['output'])}"
-    shown.add_row(f"[bold]{heading}[/]", "", f"[dim]intercept {number(output['intercept'])}[/]")
+    heading = "largest weights" if kind == "regression" else f"largest weights for {escape_markup(output['output'])}"
+    shown.add_row(f"[bold]{heading}[/]", "", f"[dim]intercept {number_text(output['intercept'])}[/]")
     largest = max((abs(feature["weight"]) for feature in output["features"]), default=1.0)
     for feature in output["features"]:
         weight = feature["weight"]
         bar = "█" * max(1, round(_BAR * abs(weight) / largest))
         shown.add_row(
-            f"  {plain(feature['feature'])}", f"{weight:+.4g}", f"[{'green' if weight > 0 else 'red'}]{bar}[/]"
+            f"  {escape_markup(feature['feature'])}", f"{weight:+.4g}", f"[{'green' if weight > 0 else 'red'}]{bar}[/]"
         )
     if not output["features"]:
         shown.add_row("  [dim]every weight is zero[/]")
@@ -157,8 +166,8 @@ def _confusion(classes: list[str], cells: list[list[float]]) -> Table | str:
     if len(classes) > _MOST_IN_TABLE:
         return f"[dim]a confusion table of {len(classes):,} classes is too wide; --json shows it[/]"
     shown = plain_table()
-    shown.add_row("[bold]label[/]", *(f"[bold cyan]as {plain(name)}[/]" for name in classes))
+    shown.add_row("[bold]label[/]", *(f"[bold cyan]as {escape_markup(name)}[/]" for name in classes))
     for i, (name, row) in enumerate(zip(classes, cells, strict=True)):
-        marked = [f"[green]{number(cell)}[/]" if i == j else number(cell) for j, cell in enumerate(row)]
-        shown.add_row(f"[bold cyan]{plain(name)}[/]", *marked)
+        marked = [f"[green]{number_text(cell)}[/]" if i == j else number_text(cell) for j, cell in enumerate(row)]
+        shown.add_row(f"[bold cyan]{escape_markup(name)}[/]", *marked)
     return shown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beeline.cli.output.drawing import count, number, plain, standard_console
-from beeline.cli.output.search_table import curve_table, power_of_two, score_text
+from beeline.cli.output.drawing import count, escape_markup, number_text, standard_console
+from beeline.cli.output.search_table import path_table, power_of_two, score_text
 
 if TYPE_CHECKING:
     from beeline.selection import PathPoint, Selection
@@ -24,8 +24,8 @@ def show_search(selection: Selection, why: str | None, following: str | None) ->
         The command that trains with this C, where there is no model yet.
     """
     with standard_console() as out:
-        out.print(f"[bold]{chosen_C(selection)}[/]: {plain(_judged(selection))}", highlight=False)
-        out.print(curve_table(_shown(selection), selection.best, selection.metric))
+        out.print(f"[bold]{chosen_C(selection)}[/]: {escape_markup(_judged(selection))}", highlight=False)
+        out.print(path_table(_shown(selection), selection.best, selection.metric))
         ended = f"ended after {selection.seconds:.2f} s because {selection.end.value}"
         if selection.cold is not None and len(selection.cold.curve) == len(selection.curve):
             ended += f"; the same from cold starts took {selection.cold.seconds:.2f} s"
@@ -33,9 +33,9 @@ def show_search(selection: Selection, why: str | None, following: str | None) ->
         if note := _at_the_edge(selection):
             out.print(note, highlight=False)
         if why is not None:
-            out.print(f"[dim]the loss was chosen because {plain(why)}[/]", highlight=False)
+            out.print(f"[dim]the loss was chosen because {escape_markup(why)}[/]", highlight=False)
         if following is not None:
-            out.print(f"[dim]next:[/] {plain(following)}", highlight=False, soft_wrap=True)
+            out.print(f"[dim]next:[/] {escape_markup(following)}", highlight=False, soft_wrap=True)
 
 
 def chosen_C(selection: Selection) -> str:  # noqa: N802
@@ -43,7 +43,7 @@ def chosen_C(selection: Selection) -> str:  # noqa: N802
     exact, power = f"{selection.best_C:.6g}", power_of_two(selection.best_C)
     text = f"C = {exact}" if exact == power else f"C = {exact} ({power})"
     epsilon = selection.best.epsilon
-    return text if epsilon is None else f"{text}, ε = {number(epsilon)}"
+    return text if epsilon is None else f"{text}, ε = {number_text(epsilon)}"
 
 
 def _judged(selection: Selection) -> str:

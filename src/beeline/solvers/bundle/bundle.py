@@ -17,7 +17,7 @@ from beeline.objective.certificates import Allowance
 from beeline.objective.intercepts import newton_shifted
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.bundle.centre import CentredModel
-from beeline.solvers.bundle.line_search import has_kinks, least, line_minimum
+from beeline.solvers.bundle.line_search import is_piecewise_linear, least, line_minimum
 from beeline.solvers.bundle.lp import LinearProgramModel, UnsolvableError
 from beeline.solvers.bundle.models import Minimum, PlanesModel, QuadraticModel, SinglePlane
 from beeline.solvers.bundle.planes import (
@@ -179,7 +179,7 @@ class Bundle(Solver):
             if self.options.variant != "ocas":
                 plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
                 best = min(best, near, key=lambda point: point.value)
-            elif has_kinks(objective) and objective.intercept != "free":
+            elif is_piecewise_linear(objective) and objective.intercept != "free":
                 best, plane, again = _advance_with_cut(best, minimum, run, penalty)
                 passes += again
             else:
@@ -275,12 +275,16 @@ def _advance(best: Point, minimum: Minimum, run: _Progress, *, bounded: bool) ->
     t = run.searched(line, bounded=bounded)
     distance = _plane_distance(t)
     moved, near = (line.move(t) if t else best), line.move(t + distance)
-    if has_kinks(best.objective) or best.objective.intercept != "free":
+    if is_piecewise_linear(best.objective) or best.objective.intercept != "free":
         moved.ask_loss()
     else:
         moved.ask()
     # Where an exponential is beyond all numbers, a programme could not even hold its plane.
-    while not has_kinks(best.objective) and distance > 1e-12 and near.value > _HIGHEST * max(best.value, run.at_zero):
+    while (
+        not is_piecewise_linear(best.objective)
+        and distance > 1e-12
+        and near.value > _HIGHEST * max(best.value, run.at_zero)
+    ):
         distance *= 0.1
         near = line.move(t + distance)
     return moved, near
@@ -300,7 +304,7 @@ def _sparsified(best: Point, slack: Floats, accuracy: float) -> tuple[Point, int
 def _towards_best_intercepts(line: Line, run: _Progress) -> Line:
     """The line to the same weights, with the intercepts that suit them best; roughly, for it is but a direction."""
     end = line.move(1.0)
-    if has_kinks(end.objective) and end.objective.n_outputs == 1:
+    if is_piecewise_linear(end.objective) and end.objective.n_outputs == 1:
         run.lean = line_minimum(end.along_intercept(), -np.inf, np.inf, run.lean or _FIRST_LEAN, roughly=True).t
         best = end.shifted(run.lean)
     else:

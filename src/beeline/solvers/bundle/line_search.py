@@ -16,7 +16,7 @@ from beeline.engines.verbs import values
 from beeline.losses import Absolute, ScalarLoss
 from beeline.objective import Line, Objective
 
-__all__ = ["LineMinimum", "has_kinks", "least", "line_minima", "line_minimum"]
+__all__ = ["LineMinimum", "is_piecewise_linear", "least", "line_minima", "line_minimum"]
 
 _BUCKETS = 254  # of a window, by which the kinks are sorted out
 _FARTHEST = 1e100
@@ -51,14 +51,14 @@ def least(line: Line, high: float, first: float, accuracy: float, *, roughly: bo
 
     `first` is where it looks first. For a piecewise linear loss a bucket of its kinks will do, `roughly`.
     """
-    if has_kinks(line.point.objective):
+    if is_piecewise_linear(line.point.objective):
         return max(
             0.0, line_minimum(line, 0.0, high, first, roughly=roughly).t
         )  # a kink at zero may be rounded to below it
     return line.least(0.0, high, min(first, high), accuracy)
 
 
-def has_kinks(objective: Objective) -> bool:
+def is_piecewise_linear(objective: Objective) -> bool:
     """Whether J is made of flat pieces and an Ω that is a parabola, with one score a row."""
     pieces = isinstance(objective.loss, ScalarLoss) and objective.loss.piecewise_linear
     return pieces and objective.regularizer.separable and not objective.couples_rows

@@ -21,7 +21,7 @@ from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
 from beeline.objective.intercepts import level_intercepts
-from beeline.solvers.bundle.line_search import LineMinimum, has_kinks, line_minima, line_minimum
+from beeline.solvers.bundle.line_search import LineMinimum, is_piecewise_linear, line_minima, line_minimum
 
 __all__ = ["Plane", "Planes", "balances", "tangent", "with_best_intercepts", "with_best_intercepts_and_tangent"]
 
@@ -88,7 +88,7 @@ def with_best_intercepts(point: Point, accuracy: float) -> Point:
         return _level(point, accuracy)
     if o.n_outputs > 1:
         return _smoothed_at_best(point, accuracy)[0].with_objective(o)
-    return point.shifted(_lowest(point).t) if has_kinks(o) else _intercept_sides(point, accuracy, None)[0]
+    return point.shifted(_lowest(point).t) if is_piecewise_linear(o) else _intercept_sides(point, accuracy, None)[0]
 
 
 def _level(point: Point, accuracy: float) -> Point:
@@ -111,7 +111,7 @@ def tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
     if o.intercept == "free" and o.n_outputs > 1 and not o.loss.smooth:
         return _smoothed_tangent(point, accuracy)
     if o.intercept == "free" and not o.loss.smooth:
-        return _balanced_tangent(point, accuracy, _lowest(point) if has_kinks(o) else None)
+        return _balanced_tangent(point, accuracy, _lowest(point) if is_piecewise_linear(o) else None)
     if o.n_free:
         point = _level(point, accuracy)
     return _tangent_at(point), point
@@ -149,7 +149,7 @@ def with_best_intercepts_and_tangent(best: Point, near: Point, accuracy: float) 
     if o.intercept == "free" and o.n_outputs == 1 and o.loss.has_curvature:
         best, near = level_intercepts((best, near), accuracy * abs(near.value))
         return best, _tangent_at(near), near
-    if o.intercept != "free" or o.n_outputs > 1 or not has_kinks(o):
+    if o.intercept != "free" or o.n_outputs > 1 or not is_piecewise_linear(o):
         best = with_best_intercepts(best, accuracy)
         best.ask_loss()
         return best, *tangent(near, accuracy)
