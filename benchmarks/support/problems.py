@@ -16,7 +16,8 @@ from beeline.data.core.dataset import ArrayDataset
 from beeline.losses import get_loss
 from beeline.regularizers import L2
 from beeline.solvers.base import Callback, Step
-from beeline.solvers.training import Task, train
+from beeline.training.run import train
+from beeline.training.task import Task
 from support import sets
 from support.sets import Rows
 

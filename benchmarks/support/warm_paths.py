@@ -27,7 +27,7 @@ from beeline.selection.folds import Fold, make_folds
 from beeline.solvers.base import Solver, State
 from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.newton.newton import Newton
-from beeline.solvers.training import Task
+from beeline.training.task import Task
 from support import sets
 
 __all__ = ["repeat_paper"]

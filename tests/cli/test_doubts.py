@@ -15,7 +15,7 @@ from beeline._sentences import Argument, Sentence
 from beeline.cli.output.concerns import Concerns
 from beeline.cli.output.exit_codes import EXIT_CODES
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.solvers.concerns import Concern
+from beeline.training.concerns import Concern
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 WORTHLESS = ("--C", "1e-12")
@@ -114,7 +114,7 @@ def test_concerns_about_a_search(quickly, tmp_path, rows, monkeypatch, output):
     from dataclasses import replace
 
     from beeline.fitting import searching
-    from beeline.solvers.concerns import warn_of
+    from beeline.training.concerns import warn_of
 
     select = searching.select
     concerns = (Concern(Sentence("the curve is flat; raise ", Argument("C_max")), ModelWarning),)

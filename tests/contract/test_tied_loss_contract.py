@@ -17,7 +17,8 @@ from beeline.objective import Objective, Parameters
 from beeline.regularizers import L1, L2
 from beeline.solvers.auto import SOLVERS
 from beeline.solvers.base import Status
-from beeline.solvers.training import Task, train
+from beeline.training.run import train
+from beeline.training.task import Task
 
 N, D = 120, 5
 RNG = np.random.default_rng(11)

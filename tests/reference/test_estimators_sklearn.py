@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from sklearn import svm
 
 from beeline import ElasticNet, Lasso, LinearSVC, LinearSVR, LogisticRegression
-from beeline.fitting.platt import fit_platt
 from beeline.selection.folds import stratified_folds
+from beeline.training.calibration import fit_platt
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 6)) + 0.3

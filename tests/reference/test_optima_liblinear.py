@@ -8,7 +8,8 @@ from liblinear import liblinearutil as liblinear
 from beeline.data.core.arrays import from_arrays
 from beeline.losses import get_loss
 from beeline.regularizers import L1, L2
-from beeline.solvers.training import Task, train
+from beeline.training.run import train
+from beeline.training.task import Task
 
 # -s, the loss, the regularizer; both solvers where LIBLINEAR has two.
 BINARY = {

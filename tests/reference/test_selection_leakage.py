@@ -9,7 +9,7 @@ from beeline.regularizers import L2
 from beeline.selection import Selecting, select
 from beeline.selection.folds import make_folds
 from beeline.solvers.newton.newton import Newton
-from beeline.solvers.training import Task
+from beeline.training.task import Task
 
 LOOSE = 1e-2
 DELTA = 4.0

@@ -22,7 +22,7 @@ from beeline.report.rendering import DARK_COLOURS
 from beeline.report.svg import PageFigure
 from beeline.report.values import decimals, number, shown
 from beeline.selection import End
-from beeline.solvers.concerns import Concern
+from beeline.training.concerns import Concern
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,12 @@ from beeline.engines import Resources, Threads
 from beeline.engines.scratch import Scratch
 from beeline.engines.verbs import columns, products, values
 from beeline.exceptions import ParameterError, StoreError
-from beeline.fitting.platt import fit_platt
 from beeline.kernels import num_threads
 from beeline.losses import Logistic, Softmax
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers.auto import SOLVERS, Relay, choose_solver
+from beeline.training.calibration import fit_platt
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(900, 12)) * (RNG.random((900, 12)) < 0.5)

@@ -19,8 +19,9 @@ from beeline.objective import Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers.auto import SOLVERS, choose_solver
 from beeline.solvers.base import Status, Step, distance_in_words
-from beeline.solvers.side_by_side import solve_side_by_side
-from beeline.solvers.training import Task, train
+from beeline.training.parallel import solve_in_parallel
+from beeline.training.run import train
+from beeline.training.task import Task
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 6))
@@ -316,10 +317,10 @@ class TestFailures:
                 raise ZeroDivisionError("no way")
 
         with pytest.raises(ZeroDivisionError, match="no way"):
-            solve_side_by_side([Broken(), Broken()], objectives, [None, None], forgiving=True)
+            solve_in_parallel([Broken(), Broken()], objectives, [None, None], forgiving=True)
         with pytest.raises(ZeroDivisionError, match="no way"):
-            solve_side_by_side([Broken(), solver], objectives, [None, None])
-        failed, well = solve_side_by_side([Broken(), solver], objectives, [None, None], forgiving=True)
+            solve_in_parallel([Broken(), solver], objectives, [None, None])
+        failed, well = solve_in_parallel([Broken(), solver], objectives, [None, None], forgiving=True)
         assert (failed.status, well.status) == (Status.FAILED, Status.CONVERGED)
         assert failed.error == "ZeroDivisionError: no way"
         assert failed.gap == 1  # zero is a bound of what is never negative, and all that is known

@@ -16,6 +16,7 @@ LAYERS = [
     {"engines"},
     {"objective"},
     {"index", "solvers"},
+    {"training"},
     {"selection"},
     {"model"},
     {"fitting"},
@@ -24,9 +25,10 @@ LAYERS = [
     {"cli"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-EVERYWHERE = {"exceptions", "_forks", "_lazy", "_numbers", "_sentences", "_thread_pool", "_types"}
+EVERYWHERE = {"exceptions", "_forks", "_lazy", "_numbers", "_sentences", "_thread_pool", "_types", "_words"}
 FORBIDDEN_IN = {
     "solvers": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},
+    "training": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},
     "losses": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},
 }
 

@@ -12,8 +12,8 @@ from beeline.data.options import ReadOptions
 from beeline.data.text import dialect
 from beeline.data.text.libsvm import LibsvmReader
 from beeline.fitting import Settings, fit
-from beeline.fitting.labels import count_labels, find_classes
 from beeline.kernels import _kernels
+from beeline.training.labels import count_labels, find_classes
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,8 @@ from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers.auto import SOLVERS
 from beeline.solvers.newton.newton import Newton
-from beeline.solvers.training import Task, Trained, train
+from beeline.training.run import Trained, train
+from beeline.training.task import Task
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(120, 4))

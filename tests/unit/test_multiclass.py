@@ -16,7 +16,8 @@ from beeline.regularizers import L1, L2
 from beeline.solvers.newton import preconditioning
 from beeline.solvers.newton.newton import Newton
 from beeline.solvers.newton.preconditioning import Blocks
-from beeline.solvers.training import Task, train
+from beeline.training.run import train
+from beeline.training.task import Task
 
 RNG = np.random.default_rng(3)
 X = (RNG.normal(size=(240, 5)) + 0.4) * (RNG.random((240, 5)) < 0.7)

@@ -30,7 +30,7 @@ from beeline.losses import ScalarLoss
 from beeline.selection import End, PathPoint, Selection
 from beeline.selection.folds import make_folds
 from beeline.selection.rescaling import Rescaling
-from beeline.selection.runners import _InLockstep, _SideBySide
+from beeline.selection.runners import _InLockstep, _InParallel
 from beeline.selection.scoring import get_metric
 
 
@@ -283,7 +283,7 @@ def test_dense_sparse_and_store_are_the_same(cancer, tmp_path):
             assert_allclose([p.score for p in other.curve], [p.score for p in dense.curve], rtol=1e-6, atol=0.009)
 
 
-def test_smooth_losses_go_in_lockstep_and_agree_with_side_by_side(cancer):
+def test_smooth_losses_go_in_lockstep_and_agree_with_parallel(cancer):
     together = select_C(cancer[0], "logistic", cancer[1], tol=1e-7)
     apart = select_C(cancer[0], "logistic", cancer[1], tol=1e-7, solver="dual_cd", max_passes=1e4, C_max=1.0)
     scores = [[p.score for p in selection.curve if p.C <= 1.0] for selection in (together, apart)]
@@ -345,7 +345,7 @@ def test_a_callback_ends_the_search(cancer, loss):
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_an_interrupt_keeps_what_was_found(cancer, loss, monkeypatch):
-    kind = _InLockstep if loss == "logistic" else _SideBySide
+    kind = _InLockstep if loss == "logistic" else _InParallel
     real, calls = kind.go, []
 
     def go(self, C):

@@ -15,7 +15,8 @@ from beeline.losses import CrammerSinger, Hinge, Logistic
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers import SOLVERS, DualCD, Newton, Result, State, Status
-from beeline.solvers.training import Task, train
+from beeline.training.run import train
+from beeline.training.task import Task
 
 N, D = 80, 5
 

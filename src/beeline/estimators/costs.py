@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one_of
 from beeline.estimators.docs import documented
-from beeline.fitting.settings import Auto, ClassWeight
+from beeline.fitting.settings import Auto
 from beeline.losses import CrammerSinger, Loss, MulticlassMargin, ScaledMulticlassMargin
 from beeline.solvers.base import Callback
 from beeline.solvers.registry import SolverLike
+from beeline.training.labels import ClassWeight
 
 __all__ = ["CostSensitiveClassifier"]
 

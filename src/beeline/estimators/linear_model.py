@@ -8,11 +8,12 @@ from sklearn.utils import ClassifierTags, RegressorTags
 
 from beeline.estimators.base import FitIntercept, LinearEstimator
 from beeline.estimators.docs import documented
-from beeline.fitting.settings import Auto, ClassWeight
+from beeline.fitting.settings import Auto
 from beeline.losses import Loss, get_loss
 from beeline.regularizers import Regularizer
 from beeline.solvers.base import Callback
 from beeline.solvers.registry import SolverLike
+from beeline.training.labels import ClassWeight
 
 __all__ = ["LinearModel"]
 

@@ -13,8 +13,6 @@ import numpy as np
 from beeline import __version__
 from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
-from beeline.fitting.labels import Classes
-from beeline.fitting.platt import fit_platt
 from beeline.fitting.searching import chosen, search
 from beeline.fitting.settings import Settings
 from beeline.fitting.tasks import link_of, make_task
@@ -23,8 +21,11 @@ from beeline.selection import Selection
 from beeline.selection.folds import stratified_folds
 from beeline.selection.result import finite
 from beeline.solvers.base import Callback, Result, State, Status
-from beeline.solvers.concerns import Concern, warn_of
-from beeline.solvers.training import Task, Trained, train
+from beeline.training.calibration import fit_platt
+from beeline.training.concerns import Concern, warn_of
+from beeline.training.labels import Classes
+from beeline.training.run import Trained, train
+from beeline.training.task import Task
 
 __all__ = ["Fitted", "fit"]
 

@@ -14,12 +14,13 @@ from beeline.data.core.dataset import Dataset
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.engines import Resources
 from beeline.exceptions import ParameterError
-from beeline.fitting.labels import Classes
 from beeline.fitting.settings import Settings
 from beeline.fitting.tasks import link_of, make_task
 from beeline.losses import Loss, get_loss
 from beeline.selection import Selecting, Selection, select
-from beeline.solvers.training import Task, Trained
+from beeline.training.labels import Classes
+from beeline.training.run import Trained
+from beeline.training.task import Task
 
 __all__ = ["chosen", "search", "select_C"]
 

@@ -16,13 +16,13 @@ from beeline.objective import Intercept
 from beeline.regularizers import Regularizer, get_regularizer
 from beeline.selection import Selecting
 from beeline.solvers.registry import SolverLike, solver_name, solver_settings, the_solver
-from beeline.solvers.training import Multiclass
+from beeline.training.labels import ClassWeight
+from beeline.training.task import Multiclass
 
-__all__ = ["Auto", "ClassWeight", "Multiclass", "Settings"]
+__all__ = ["Auto", "Multiclass", "Settings"]
 
 Auto = Literal["auto"]
 _CHOICES = {"intercept": get_args(Intercept), "multiclass": get_args(Multiclass)}
-ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from beeline.data.core.labels import LabelSets
 from beeline.data.core.magnitude import refuse_large_targets, refuse_large_values
 from beeline.data.core.targets import Targets
 from beeline.exceptions import DataError, LabelError, ParameterError
-from beeline.fitting.labels import Classes, class_weights, find_classes, find_sets
 from beeline.fitting.settings import Settings
 from beeline.links import Link
 from beeline.losses import Loss
-from beeline.solvers.training import Task
+from beeline.training.labels import Classes, class_weights, find_classes, find_sets
+from beeline.training.task import Task
 
 __all__ = ["link_of", "make_task"]
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import shortened
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
@@ -351,9 +352,3 @@ class Model:
 
 def _are_finite(numbers: Floats) -> bool:
     return math.isfinite(absolute_sum(numbers)) or bool(np.isfinite(numbers).all())  # a sum may overflow
-
-
-def shortened(names: list[str], most: int = 8) -> str:
-    """The names in one line, the first few only where there are many."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -20,7 +20,8 @@ from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_
 from beeline.exceptions import ParameterError, SourceError
 from beeline.selection.folds import Fold
 from beeline.selection.result import PathPoint, finite
-from beeline.solvers.training import Task, Trained
+from beeline.training.run import Trained
+from beeline.training.task import Task
 
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 

@@ -10,7 +10,7 @@ from beeline.losses import Loss
 from beeline.selection.result import End, PathPoint, Selection
 from beeline.selection.schedule import is_noticeable
 from beeline.selection.selecting import Selecting
-from beeline.solvers.concerns import Concern
+from beeline.training.concerns import Concern
 
 __all__ = ["concerns_about_search"]
 

@@ -29,9 +29,10 @@ from beeline.selection.runners import Runner, Stopping, make_runner
 from beeline.selection.schedule import Schedule
 from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
 from beeline.selection.selecting import Selecting
-from beeline.solvers.concerns import warn_of
 from beeline.solvers.registry import SolverLike
-from beeline.solvers.training import Task, Trained, check_own_parts
+from beeline.training.concerns import warn_of
+from beeline.training.run import Trained, check_own_parts
+from beeline.training.task import Task
 
 __all__ = ["select"]
 

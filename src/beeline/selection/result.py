@@ -12,8 +12,8 @@ import numpy as np
 from beeline._lazy import cached_property
 from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
-from beeline.solvers.concerns import Concern
-from beeline.solvers.training import Trained
+from beeline.training.concerns import Concern
+from beeline.training.run import Trained
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

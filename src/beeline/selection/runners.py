@@ -29,8 +29,9 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, State, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPredictedDecrease, Ending, LockstepNewton
 from beeline.solvers.registry import SolverLike
-from beeline.solvers.side_by_side import solve_side_by_side
-from beeline.solvers.training import Task, Trained, counts_by_difference, extra_of, outputs_of
+from beeline.training.parallel import solve_in_parallel
+from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
+from beeline.training.task import Task
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
@@ -248,7 +249,7 @@ class _InLockstep(Runner):
         self.begun = True
 
 
-class _SideBySide(Runner):
+class _InParallel(Runner):
     """Whatever a solver can train: folds on threads, each from its last point."""
 
     def __init__(self, task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None) -> None:
@@ -292,7 +293,7 @@ class _SideBySide(Runner):
         ratios = self._gradient_ratios(self.strength / C) if self.by_gradient else []
         left = self._time_left()
         solvers = [solver.with_time_limit(left) for solver in self.solvers]
-        results = solve_side_by_side(solvers, objectives, self.starts, time_limit=left)
+        results = solve_in_parallel(solvers, objectives, self.starts, time_limit=left)
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
         self.late = any(result.status is Status.TIME for result in results)
@@ -335,7 +336,7 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
             Argument("folds", 0.2),
             " does",
         )
-    kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _SideBySide
+    kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _InParallel
     return kind(task, folds, stopping, rescaling)
 
 

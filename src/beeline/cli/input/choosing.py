@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from beeline._sentences import Argument
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
-from beeline.fitting.labels import count_labels
+from beeline.training.labels import count_labels
 
 if TYPE_CHECKING:
     from beeline.data.core.dataset import Dataset
-    from beeline.fitting.settings import ClassWeight
+    from beeline.training.labels import ClassWeight
 
 __all__ = ["choose_loss", "parse_class_weights"]
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from beeline._numbers import as_number
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import shortened
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
-from beeline.fitting.settings import ClassWeight
-from beeline.model.model import shortened
 
-__all__ = ["Classes", "class_weights", "count_labels", "find_classes", "find_sets"]
+__all__ = ["ClassWeight", "Classes", "class_weights", "count_labels", "find_classes", "find_sets"]
+
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 _WIDEST = 1 << 20  # of whole-number labels that are counted instead of sorted
 _PIECE = 1 << 16  # labels that are looked at together

@@ -18,13 +18,13 @@ from beeline.objective import Objective
 from beeline.solvers.base import Callback, Result, Solver, State, Status, Step, never_negative
 from beeline.solvers.state import theta_of
 
-__all__ = ["solve_side_by_side"]
+__all__ = ["solve_in_parallel"]
 
 # Of all problems together, that one thread is done with before others have begun.
 _FEW_ENTRIES = 2**15
 
 
-def solve_side_by_side(
+def solve_in_parallel(
     solvers: Sequence[Solver],
     objectives: Sequence[Objective],
     starts: Sequence[State | None],
@@ -50,10 +50,10 @@ def solve_side_by_side(
     if len(objectives) == 1:
         solver = solvers[0] if time_limit is None else solvers[0].with_time_limit(time_limit)
         return [solver.run(objectives[0], starts[0], callback)]
-    return _Side(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
+    return _Parallel(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
 
 
-class _Side:
+class _Parallel:
     """Runs solvers on several objectives, side by side on threads.
 
     Ctrl-C reaches the main thread only: it raises `KeyboardInterrupt` inside every problem at its next iteration, and

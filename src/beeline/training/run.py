@@ -1,0 +1,219 @@
+"""All problems of a task, solved: `train`, and what it gives.
+
+Three layers mean to train. `fitting.fit` is what estimators and commands call: from data and settings to a model.
+`train` solves all problems of a task, one an output or one for all, and says what there is to doubt. `Solver.run`
+solves one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.engines.verbs import columns
+from beeline.exceptions import ParameterError
+from beeline.losses import LOSSES, RowLoss, VectorLoss
+from beeline.losses.checking import check_loss, settle_smoothness
+from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
+from beeline.objective import Objective
+from beeline.objective.residual_correlation import chance_correlation, feature_spreads, residual_correlation
+from beeline.regularizers import check_regularizer
+from beeline.solvers.auto import choose_solver
+from beeline.solvers.base import Callback, Result, State, Status
+from beeline.solvers.registry import SolverLike
+from beeline.training.concerns import Concern, concerns_about, gained
+from beeline.training.parallel import solve_in_parallel
+from beeline.training.task import Task
+
+__all__ = ["Trained", "check_own_parts", "counts_by_difference", "extra_of", "outputs_of", "train"]
+
+# A model that has won less of J than the first, while one feature explains more of the slopes than the second.
+_LITTLE, _MUCH = 0.02, 0.1
+_LABELS = 1 << 16  # among which a loss of one's own is looked at
+_TIED_ROWS = 200  # of a shard, where a loss ties rows together
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The weights that were found, and how.
+
+    Attributes
+    ----------
+    weights, intercepts
+        Of shape (n_features, n_outputs) and (n_outputs,); one output for two classes and for a regression of numbers.
+    results
+        What the solver says, for each problem that it solved.
+    concerns
+        What there is to warn of.
+    extra
+        The parameters that the loss owns; None where it owns none.
+    """
+
+    weights: Floats
+    intercepts: Floats
+    results: list[Result]
+    concerns: tuple[Concern, ...] = ()
+    extra: Floats | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in words; of several problems, the one farthest from its optimum."""
+        worst = max(self.results, key=lambda result: result.gap)
+        among = f"of {len(self.results)} problems, the worst " if len(self.results) > 1 else ""
+        return f"{among}{worst.sentence}"
+
+
+def train(  # noqa: PLR0913
+    task: Task,
+    solver: SolverLike = "auto",
+    *,
+    tol: float = 1e-4,
+    max_passes: float = 1000,
+    time_limit: float | None = None,
+    seed: int = 0,
+    callback: Callback | None = None,
+    start: Trained | Sequence[State] | None = None,
+    names: Sequence[object] | None = None,
+    searched: bool = False,
+) -> Trained:
+    """Learn the task, without a warning.
+
+    Of several problems, one that fails by an error of the numbers does not take the others with it: it gets the best
+    intercept alone, and there is a concern. Bad input still raises.
+
+    Parameters
+    ----------
+    solver, tol, max_passes, seed
+        As in `choose_solver`.
+    time_limit
+        Seconds for all problems together; None: no limit. Each gets its share of what is left when it begins.
+    callback
+        Is called after every iteration of every problem, by one thread at a time; returning True stops them all.
+    start
+        An earlier result for the same outputs, to begin from; or a state for each problem, as results have it.
+    names
+        The classes by their names, for concerns.
+    searched
+        Whether C was found by a search, which knows better whether another one would tell more.
+    """
+    objectives = task.objectives()
+    check_own_parts(objectives[0])
+    chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
+    chosen = chosen.with_time_limit(time_limit)
+    results = solve_in_parallel(
+        [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
+    )
+    hardly = not searched and _hardly_learned(objectives, results)
+    concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
+    thetas = [result.theta for result in results]
+    return Trained(*outputs_of(objectives, thetas), results, tuple(concerns), extra_of(objectives, thetas))
+
+
+def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
+    """Whether no problem has gained anything to speak of, and one feature alone could tell much of what is left."""
+    if any(result.status is not Status.CONVERGED or gained(result) > _LITTLE for result in results):
+        return False
+    o, result = objectives[0], results[0]
+    correlation = residual_correlation(o.at(result.theta), feature_spreads(o))
+    return correlation > max(_MUCH, chance_correlation(o))
+
+
+def _is_free(task: Task, results: list[Result]) -> bool:
+    """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask."""
+    if task.loss.labels == "none" or any(result.null or result.objective for result in results):
+        return False
+    counts = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
+    return bool(np.ptp(counts, axis=0).any())
+
+
+def check_own_parts(objective: Objective) -> None:
+    """Look at a loss, or Ω, that is none of the library's before it is trusted; find out whether the loss is smooth."""
+    if not objective.regularizer.separable:
+        check_regularizer(objective.regularizer, objective.rows.n_features)
+    loss = objective.loss
+    if type(loss) in LOSSES.values():
+        return
+    if loss.name in LOSSES:
+        raise ParameterError(f"the library has a loss {loss.name!r}; give {loss!r} another name", parameter="loss")
+    for kind in type(loss).__mro__:
+        if kind in LOSSES.values() and kind.value_and_grad is not type(loss).value_and_grad:  # type: ignore[attr-defined]
+            raise ParameterError(
+                f"{loss!r} has a value_and_grad of its own, which the rest of {kind.__name__} does not fit; derive it "
+                f"from {'VectorLoss' if isinstance(loss, VectorLoss) else 'ScalarLoss'}",
+                parameter="loss",
+            )
+    if objective.couples_rows:
+        _check_tied(objective)
+        return
+    assert isinstance(loss, RowLoss)
+    most = -(-_LABELS // objective.rows.n_shards)
+    (labels,) = objective.rows.concat(columns.sample, objective.labels, most=most).value
+    check_loss(loss, labels, objective.n_outputs)
+    settle_smoothness(loss, labels, objective.n_outputs)
+
+
+def _check_tied(objective: Objective) -> None:
+    """Look at a loss that ties rows together, by the first groups of each shard."""
+    o = objective
+    labels, sizes = o.rows.concat(columns.first_groups, o.labels, most=_TIED_ROWS).value
+    starts = np.append(0, np.cumsum(sizes)) if o.loss.scope == "group" else np.array([0, len(labels)])
+    check_tied_loss(o.loss, labels, starts, o.n_outputs)
+    settle_tied_smoothness(o.loss, labels, starts, o.n_outputs)
+
+
+def extra_of(objectives: list[Objective], thetas: list[Floats]) -> Floats | None:
+    """The parameters that the loss owns, as `Trained` has them."""
+    p = objectives[0].parameters
+    return p.extra(thetas[0]).copy() if p.n_extra else None
+
+
+def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
+    """The weights and intercepts of all outputs, as `Trained` has them, from a θ for each objective."""
+    if len(objectives) == 1 and objectives[0].n_outputs == 1:
+        w, b = objectives[0].split(thetas[0])
+        return w.reshape(-1, 1).copy(), b.reshape(1).copy()
+    split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
+    weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
+    if counts_by_difference(objectives[0]):
+        weights, intercepts = weights[:, 1:] - weights[:, :1], intercepts[1:] - intercepts[:1]
+    return weights, intercepts
+
+
+def counts_by_difference(objective: Objective) -> bool:
+    """Whether there are two scores, of two classes: which is the larger one follows from the difference."""
+    loss = objective.loss
+    return objective.n_outputs == 2 and isinstance(loss, VectorLoss) and loss.labels == "classes"
+
+
+def _starts(objectives: list[Objective], start: Trained | Sequence[State] | None) -> Sequence[State | None]:
+    """A state for each problem."""
+    if start is None:
+        return [None] * len(objectives)
+    if isinstance(start, Trained):
+        return [State(theta) for theta in _thetas(objectives, start)]
+    if len(start) != len(objectives):
+        raise ParameterError(
+            f"a start must have a state for each of {len(objectives)} problems, not {len(start)}", parameter="start"
+        )
+    return start
+
+
+def _thetas(objectives: list[Objective], start: Trained) -> list[Floats]:
+    """θ of each problem from the weights of all outputs."""
+    first = objectives[0]
+    if first.regularizer.nonnegative:
+        start = replace(start, weights=np.maximum(start.weights, 0.0))
+    halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
+    outputs = first.n_outputs if first.n_outputs > 1 and halves is None else len(objectives)
+    if start.weights.shape != (shape := (first.rows.n_features, outputs)):
+        raise ParameterError(
+            f"a start must have weights of shape {shape}, not {start.weights.shape}", parameter="start"
+        )
+    if first.n_outputs == 1:
+        return [o.join(start.weights[:, k], start.intercepts[k], start.extra) for k, o in enumerate(objectives)]
+    if halves is not None:
+        return [first.join(start.weights * halves, start.intercepts * halves)]
+    return [first.join(start.weights, start.intercepts, start.extra)]
