@@ -177,8 +177,8 @@ def test_the_folds_of_one_c_share_the_time(monkeypatch):
         given.append(more["time_limit"])
         return side_by_side(solvers, objectives, starts, **more)
 
-    side_by_side = runners.solve_side_by_side
-    monkeypatch.setattr(runners, "solve_side_by_side", noted)
+    side_by_side = runners.solve_in_parallel
+    monkeypatch.setattr(runners, "solve_in_parallel", noted)
     X = np.random.default_rng(0).normal(size=(60, 3))
     select_C(X, "hinge", X[:, 0] > 0, folds=3, C_max=1.0, time_limit=500.0)
     assert given
@@ -193,7 +193,7 @@ def test_a_problem_that_is_helped_keeps_to_the_time(cancer, monkeypatch):
         def __init__(self, solver):
             self.solver = solver
 
-        def within(self, seconds):
+        def with_time_limit(self, seconds):
             limits.append(seconds)
             return self.solver.with_time_limit(seconds)
 

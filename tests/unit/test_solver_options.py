@@ -99,12 +99,12 @@ def test_what_a_solver_was_told_comes_first():
 
 
 def test_the_shorter_time_counts():
-    solver = LBFGS().within(5.0)
+    solver = LBFGS().with_time_limit(5.0)
     assert solver.with_time_limit(2.0).time_limit == 2.0
     assert solver.with_time_limit(9.0).time_limit == solver.with_time_limit(None).time_limit == 5.0
     assert choose_solver(problem(), solver).with_time_limit(None).time_limit == 5.0
     with pytest.warns(ModelWarning), pytest.warns(ConvergenceWarning, match="time_limit"):
-        LogisticRegression(solver=LBFGS().within(1e-9), tol=1e-14, time_limit=100.0).fit(X, Y)
+        LogisticRegression(solver=LBFGS().with_time_limit(1e-9), tol=1e-14, time_limit=100.0).fit(X, Y)
 
 
 def test_settings_are_recorded_as_json(tmp_path):
@@ -117,8 +117,8 @@ def test_settings_are_recorded_as_json(tmp_path):
     assert (settings["tol"], settings["max_passes"]) == (1e-3, 500)
     json.dumps(settings, allow_nan=False)
     again = the_solver((settings["solver"], settings["solver_options"]))
-    result = again.told(1e-3, 500, 0).run(problem(Hinge()))
-    np.testing.assert_array_equal(result.theta, solver.told(1e-3, 500, 0).run(problem(Hinge())).theta)
+    result = again.with_defaults(1e-3, 500, 0).run(problem(Hinge()))
+    np.testing.assert_array_equal(result.theta, solver.with_defaults(1e-3, 500, 0).run(problem(Hinge())).theta)
     plain = fit(from_arrays(X), Settings(solver="newton"), Y).model.settings
     assert plain["solver"] == "newton"
     assert "solver_options" not in plain

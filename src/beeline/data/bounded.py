@@ -48,7 +48,7 @@ class Room:
         Bytes that rows may take to be held in memory.
     budget
         Bytes for all that is held, where they were said.
-    beside
+    near
         Rows that do not fit lie in a folder beside this file, until the end.
     cache
         A folder where they are kept instead, for the next time; rows that fit too.
@@ -58,7 +58,7 @@ class Room:
 
     rows: int
     budget: int | None = None
-    beside: Path | None = None
+    near: Path | None = None
     cache: Path | None = None
     tell: Callable[[str], None] | None = None
 
@@ -141,8 +141,8 @@ def _store_folder(files: list[SourceFile], options: ReadOptions, room: Room) -> 
         room.say(f"the rows of {name}{more} are {state} {path}")
         yield path
         return
-    beside = room.beside if room.beside is not None else scratch_folder() / "beeline"
-    folder = beside.parent / f".{beside.name}.rows-{os.getpid()}-{secrets.token_hex(4)}"
+    near = room.near if room.near is not None else scratch_folder() / "beeline"
+    folder = near.parent / f".{near.name}.rows-{os.getpid()}-{secrets.token_hex(4)}"
     with folder_for_a_while(folder):
         try:
             folder.mkdir()

@@ -23,7 +23,7 @@ __all__ = ["Threads"]
 _SHARD_BYTES = 256 << 20  # where nothing is said
 # The parts of the memory for the rows of a shard, as much again for chunks as they are copied, and for what lies beside
 # rows; the rest is for what verbs make of them, and for vectors as long as θ.
-_ROWS, _BESIDE = 8, 8
+_ROWS, _SCRATCH = 8, 8
 
 
 class Threads(Engine):
@@ -169,7 +169,7 @@ class _OnDisk:
     """What belongs to rows on disk where memory is limited: whose turn it is to hold rows, and room for vectors."""
 
     def __init__(self, n_rows: int, memory: int) -> None:
-        self.n_rows, self.turns, self.scratch = n_rows, ForkSafeLock(), Scratch(memory // _BESIDE)
+        self.n_rows, self.turns, self.scratch = n_rows, ForkSafeLock(), Scratch(memory // _SCRATCH)
 
     def keeper(self) -> _Keeper:
         """For the vectors that one verb makes."""

@@ -56,7 +56,7 @@ def choose_solver(
     works = _Working(objective, tol, max_passes, seed)
     meant = None if isinstance(solver, str) and solver == "auto" else the_solver(solver)
     if meant is not None and meant.takes(objective):
-        return meant.told(tol, max_passes, seed)
+        return meant.with_defaults(tol, max_passes, seed)
     if meant is None and (found := _fastest(objective, works, warm)) is not None:
         return found
     pair = f"{objective.loss!r} with {objective.regularizer!r}"

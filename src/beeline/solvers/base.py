@@ -140,7 +140,7 @@ class Solver(ABC):
         """Copies and pickles are what was said, and nothing that a run has kept, such as the rows."""
         return _again, (type(self), self.given, self.options.given, self.time_limit)
 
-    def told(self, tol: float, max_passes: float, seed: int) -> Self:
+    def with_defaults(self, tol: float, max_passes: float, seed: int) -> Self:
         """A new solver with the same options; what was not said to this one is as given here."""
         settings = {"tol": tol, "max_passes": max_passes, "seed": seed} | self.given
         again: Self = _again(type(self), settings, self.options.given, self.time_limit)
@@ -234,7 +234,7 @@ class Solver(ABC):
 
 def _again(kind: type[Any], settings: dict[str, Any], options: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN401
     """A solver of that kind, made anew."""
-    return kind(**settings, **options).within(seconds)
+    return kind(**settings, **options).with_time_limit(seconds)
 
 
 class _Run:

@@ -30,7 +30,7 @@ def the_solver(solver: SolverLike) -> Solver | None:
     """The solver that is meant, with its options; None: `auto`."""
     if isinstance(solver, Solver):
         return solver
-    name, options = _taken_apart(solver)
+    name, options = _name_and_options(solver)
     if not isinstance(name, str) or (name != "auto" and name not in SOLVERS):
         raise ParameterError(_unknown(solver, name), parameter="solver")
     if name == "auto":
@@ -61,7 +61,7 @@ def solver_settings(solver: SolverLike) -> dict[str, Any]:
     return record | meant.given
 
 
-def _taken_apart(solver: Any) -> tuple[Any, Mapping[str, Any]]:  # noqa: ANN401
+def _name_and_options(solver: Any) -> tuple[Any, Mapping[str, Any]]:  # noqa: ANN401
     """(a name, its options); what is neither a name nor such a pair has no name. JSON has lists for pairs."""
     if isinstance(solver, tuple | list) and len(solver) == 2 and isinstance(solver[1], Mapping):
         return solver[0], {str(key): value for key, value in solver[1].items()}

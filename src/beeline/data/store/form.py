@@ -133,7 +133,7 @@ class Form:
         return _list_array(row, block.indptr, children)
 
     @staticmethod
-    def beside_rows(batch: pa.RecordBatch) -> dict[str, Any]:
+    def targets(batch: pa.RecordBatch) -> dict[str, Any]:
         """Labels, weights and queries of a record batch, as views of its buffers; no byte of the rows is touched."""
         n_rows = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -152,7 +152,7 @@ class Form:
 
     def from_batch(self, batch: pa.RecordBatch, n_features: int) -> Block:
         """The rows of a record batch, as views of its buffers; dense rows know their number of features."""
-        n_rows, targets = batch.num_rows, self.beside_rows(batch)
+        n_rows, targets = batch.num_rows, self.targets(batch)
         buffers = batch.column(batch.schema.get_field_index("row")).buffers()
         if self.width is not None:
             values = from_arrow(buffers[-1], self.value_type, n_rows * self.width)

@@ -77,16 +77,16 @@ class MappedPart:
             raise self._unlike_manifest(chunk)
         return block
 
-    def beside_rows(self, chunk: int) -> dict[str, Any]:
+    def targets(self, chunk: int) -> dict[str, Any]:
         """Labels, weights and queries of a chunk, as views of the mapped file; no byte of the rows is read.
 
         A checksum is that of a whole chunk: what was altered here is found when the rows are first read.
         """
         piece = self._buffer.slice(int(self.starts[chunk]), int(self.info.chunks.nbytes[chunk]))
-        beside: dict[str, Any] = self._parsed(piece, self.form.beside_rows)
-        if any(len(column) != self.info.chunks.rows[chunk] for column in beside.values()):
+        targets: dict[str, Any] = self._parsed(piece, self.form.targets)
+        if any(len(column) != self.info.chunks.rows[chunk] for column in targets.values()):
             raise self._unlike_manifest(chunk)
-        return beside
+        return targets
 
     def _parsed(self, piece: pa.Buffer, parse: Callable[[pa.RecordBatch], Any]) -> Any:  # noqa: ANN401
         try:

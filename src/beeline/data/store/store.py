@@ -114,7 +114,7 @@ class Store(Dataset):
     def labels(self) -> Labels | None:
         """One label (or label set) a row, read without the rows."""
         if self.manifest.form.labels == "sets":
-            sets = (beside["labels"] for beside in self._beside_rows())
+            sets = (targets["labels"] for targets in self._targets())
             return LabelSets.concatenate([LabelSets(s.indptr, s.stored().copy()) for s in sets])
         return self._column("labels") if self.manifest.form.labels is not None else None
 
@@ -309,19 +309,19 @@ class Store(Dataset):
 
     def _column(self, name: str) -> AnyArray:
         column, row = np.empty(self.n_rows, np.int64 if name == "queries" else np.float64), 0
-        for beside in self._beside_rows():
-            some = beside[name]
+        for targets in self._targets():
+            some = targets[name]
             column[row : row + len(some)] = some
             row += len(some)
         return column
 
-    def _beside_rows(self) -> Iterator[dict[str, Any]]:
+    def _targets(self) -> Iterator[dict[str, Any]]:
         """Labels, weights and queries of every chunk."""
         for info in self.manifest.parts:
             part = MappedPart(self.path / info.name, info, self.manifest.form)
             part.in_random_order()
             for chunk in range(len(info.chunks.rows)):
-                yield part.beside_rows(chunk)
+                yield part.targets(chunk)
                 part.drop(chunk)
 
 
