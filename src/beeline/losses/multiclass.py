@@ -61,6 +61,7 @@ class Softmax(ClassLoss):
         if beta is None:
             return np.inf
         ratio = np.divide(beta, c[:, None], out=np.ones_like(beta), where=beta > 0)
+        ratio[ratio == 0] = 1.0  # so small that it vanishes, and its part of the sum with it
         return float(np.sum(beta * np.log(ratio)))
 
     def best_constant(self, y: Floats, c: Floats) -> Floats | None:

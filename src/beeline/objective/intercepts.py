@@ -19,7 +19,7 @@ from beeline.losses import VectorLoss
 if TYPE_CHECKING:
     from beeline.objective.points import Line, Point
 
-__all__ = ["best_free", "best_intercept", "best_intercepts", "level_intercepts", "newton_shifted"]
+__all__ = ["best_free", "best_free_by_turns", "best_intercept", "best_intercepts", "level_intercepts", "newton_shifted"]
 
 _UNIT = float(np.finfo(np.float64).eps)
 _NOTHING = 1e-15  # what rounding may do to J, relatively
@@ -30,6 +30,7 @@ _GROWTH = 8.0  # of a step while the minimum has not been passed
 _NEWTON_STEPS, _LITTLE = 6, 0.25  # of which each leaves this part of the slope
 _MOST_STEPS = 100
 _MOST_HALVINGS, _SUFFICIENT = 60, 1e-4
+_MOST_TURNS = 3
 _FARTHEST = 1e30  # widths, where no minimum is looked for any more
 
 
@@ -215,6 +216,29 @@ def best_free(point: Point) -> Point:
         change, slope_change = moved.theta[o.n_regularized :] - free, moved.free_slopes - slope
         inverse = _secant(inverse, change, slope_change)
         free, point = moved.theta[o.n_regularized :].copy(), moved
+    return point
+
+
+def best_free_by_turns(point: Point, accuracy: float) -> Point:
+    """The same weights with better values of the coordinates that do not count in Ω, for a loss with kinks.
+
+    One coordinate after the other, each by a line search over scores alone, while a turn lowers J. Where kinks meet
+    that may end above the minimum: it is a point to go on from, and nothing is proven by it. A coordinate along which J
+    has no slope but for rounding stays where it is.
+    """
+    o = point.objective
+    for _ in range(_MOST_TURNS):
+        before = point.value
+        for k in range(o.n_free):
+            if abs(float(point.free_slopes[k])) <= _LEVEL * point.slope_size:
+                continue
+            direction = np.zeros(o.size)
+            direction[o.n_regularized + k] = 1.0
+            line = point.free_line(direction)
+            moved = line.move(line.least(-math.inf, math.inf, 0.0, accuracy))
+            point = moved if moved.value < point.value else point
+        if not point.value < before * (1 - accuracy):
+            break
     return point
 
 

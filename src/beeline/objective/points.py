@@ -377,6 +377,13 @@ class Point:
         self.forget()
         return Line(self, direction, self.objective.scores(direction))
 
+    def free_line(self, direction: Floats) -> Line:
+        """J along a direction of coordinates that do not count in Ω; no pass over the data."""
+        o = self.objective
+        shift = direction[-o.n_outputs :] if o.intercept == "free" else np.zeros(o.n_outputs)
+        value = shift if o.n_outputs > 1 else float(shift[0])
+        return Line(self, direction, o.rows.map(columns.constant, value=value))
+
     def along_intercept(self) -> Line:
         """J along the intercept of one output; no pass over the data."""
         along = np.zeros(self.objective.size)

@@ -20,7 +20,7 @@ from beeline.engines.verbs import columns, values
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
-from beeline.objective.intercepts import level_intercepts
+from beeline.objective.intercepts import best_free_by_turns, level_intercepts
 from beeline.solvers.bundle.line_search import LineMinimum, is_piecewise_linear, line_minima, line_minimum
 
 __all__ = ["Plane", "Planes", "balances", "tangent", "with_best_intercepts", "with_best_intercepts_and_tangent"]
@@ -29,6 +29,7 @@ _COLUMNS = ("_slopes", "_intercept_slopes", "_offsets", "_slope_errors", "_unuse
 _UNIT = 32 * float(np.finfo(np.float64).eps)  # what a sum over planes may be off by
 _NARROWEST = 14  # times that a width is divided by four
 _FIRST = 1e-3  # shift of an intercept that is looked at
+_FEW_FREE = 32  # coordinates without a share in Ω, that a search takes in turn
 _FIRST_ROOM = 32  # planes; what is not used yet takes address space only
 
 
@@ -82,8 +83,10 @@ def balances(objective: Objective) -> bool:
 def with_best_intercepts(point: Point, accuracy: float) -> Point:
     """The same weights with the best free intercepts, where those follow from the scores; no pass over the data."""
     o = point.objective
-    if not o.n_free or not balances(o):
+    if not o.n_free:
         return point
+    if not balances(o):
+        return best_free_by_turns(point, accuracy) if o.couples_rows and o.n_free <= _FEW_FREE else point
     if o.loss.smooth:
         return _level(point, accuracy)
     if o.n_outputs > 1:
