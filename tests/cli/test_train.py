@@ -198,7 +198,9 @@ def test_epsilon(quickly, tmp_path, houses):
 def test_a_store_and_rows_beyond_memory_give_the_same_model(quickly, tmp_path, svm_rows):
     done_well(quickly("train", svm_rows[0], "-o", "a", "--tol", "1e-8"))
     note = done_with_note(quickly("train", svm_rows[0], "-o", "b", "--tol", "1e-8", "--memory", "1K"))
-    assert note.startswith("rows.svm may take more memory than there is (1 KB); the rows are kept in a store in ")
+    assert note.startswith(
+        "rows.svm may take more than 512 bytes, which is what rows may take of memory; they are kept in a store in "
+    )
     done_well(quickly("convert", svm_rows[0], "rows.store"))
     done_well(quickly("train", "rows.store", "-o", "c", "--tol", "1e-8"))
     done_well(quickly("train", "rows.store", "-o", "d", "--tol", "1e-8", "--memory", "1K"))
@@ -404,3 +406,21 @@ def test_options_without_a_solver(quickly, svm_rows):
 def test_every_command_that_trains_has_a_time_limit(quickly):
     for name in ("train", "select"):
         assert "--time-limit" in done_well(quickly(name, "--help"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["tol=0.5"], "--solver-setting cannot say tol, which is said by --tol; leave it out"),
+        (["variant=bmrm", "variant=line"], "--solver-setting says variant twice; leave one out"),
+    ],
+)
+def test_settings_that_are_said_elsewhere_or_twice(quickly, svm_rows, settings, words, tmp_path):
+    options = [part for item in settings for part in ("--solver-setting", item)]
+    done = quickly("train", svm_rows[0], "-o", tmp_path / "m", "--solver", "bundle", *options)
+    assert words in one_line(done, code=2)
+
+
+def test_settings_take_words_of_python(quickly, svm_rows, tmp_path):
+    options = ["--solver-setting", "max_planes=None", "--solver-setting", "nonnegative=True"]
+    done_well(quickly("train", svm_rows[0], "-o", tmp_path / "m", "--solver", "bundle", *options))

@@ -294,3 +294,59 @@ def test_a_chain_predicts_classes():
     assert model.coef_.shape == (3, D)
     assert model.model_.extra.shape == (9,)
     assert model.score(X, LABELS["small_chain"]) > 0.7
+
+
+class MeanSquares(GroupLoss):
+    """The mean squared error of a group, which an intercept matters to."""
+
+    def value_and_grad(self, z, y, weights):
+        return float(np.mean(weights * (z - y) ** 2)), 2 * weights * (z - y) / len(z)
+
+
+class ScaledSquares(MeanSquares):
+    """The same with a scale of the labels that counts in Ω."""
+
+    def n_extra(self, n_outputs):
+        return 1
+
+    def value_and_grad(self, z, y, weights):
+        r = z - y * (1 + self.extra[0])
+        return float(np.mean(weights * r**2)), 2 * weights * r / len(z), np.array([-np.mean(2 * weights * r * y)])
+
+
+@pytest.mark.parametrize("kind", [MeanSquares, ScaledSquares])
+def test_bounds_hold_where_intercepts_are_not_the_best(kind):
+    rows = Threads().open(from_arrays(X), STARTS)
+    y, c = rows.scatter(LABELS[None] - 3.0), rows.scatter(np.full(N, 2.0))
+    o = Objective(rows, y, c, kind(), L2(), 1.0, "free")
+    best = SOLVERS["lbfgs"](tol=1e-9).run(o)
+    assert best.status is Status.CONVERGED
+    random = np.random.default_rng(0)
+    for shift in (0.0, 1e-9, 1e-3, 0.1, 1.0, -5.0):
+        for spread in (0.0, 1e-3, 0.3):
+            theta = best.theta + spread * random.normal(size=o.size)
+            theta[-1] += shift
+            assert o.at(theta).bound <= best.objective * (1 + 1e-12)
+
+
+class CurvedLevels(Levels):
+    """One that also says its curvature, which is not all of it: thresholds bend too."""
+
+    def curvature(self, z, y):
+        raise AssertionError("not to be asked for")
+
+
+def test_curvatures_of_a_loss_with_parameters_are_not_asked_for():
+    model = LinearModel(CurvedLevels(), C=10.0, fit_intercept=False).fit(X, LABELS[None])
+    assert model.model_.report.solver == "lbfgs"
+    assert LinearModel(CurvedLevels(), C="auto", cv=3, fit_intercept=False).fit(X, LABELS[None]).C_ > 0
+    with pytest.raises(ParameterError, match="curvature"):
+        LinearModel(CurvedLevels(), solver="newton", fit_intercept=False).fit(X, LABELS[None])
+
+
+def test_without_weights_kinked_thresholds_are_the_best():
+    o = objective("sharp_levels")
+    zero = np.zeros(o.size)
+    assert o.null.value < 0.9 * o.at(zero).value
+    again = minimize(lambda free: o.at(np.append(zero[:D], free)).value, o.null.theta[D:], method="Nelder-Mead")
+    assert o.null.value <= again.fun * 1.02

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -105,3 +106,21 @@ def test_a_store_that_does_not_fit_is_not_read(rows, tmp_path):
 def test_a_size_must_be_one(rows):
     with pytest.raises(ParameterError, match="'lots' is not a size; write it as 512M or 4G"):
         beeline.read(rows, memory="lots")
+
+
+def test_a_forked_child_leaves_the_rows_to_its_parent(rows, tmp_path):
+    data = beeline.read(rows, memory="2K")
+    child = os.fork()
+    if not child:
+        del data
+        gc.collect()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert len(left(tmp_path)) == 1
+    assert sum(block.n_rows for block in data.blocks()) == 500
+
+
+def test_a_cache_alone_keeps_nothing_open(rows, tmp_path):
+    seen = weakref.ref(beeline.read(rows, cache=tmp_path / "kept"))
+    gc.collect()
+    assert seen() is None

@@ -22,6 +22,7 @@ from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers import LBFGS, SOLVERS, Bundle, DualCD, Newton
 from beeline.solvers.auto import Relay, choose_solver
+from beeline.solvers.base import Status
 from beeline.solvers.needs import Needs, in_words, refusal, unmet
 from beeline.solvers.options import options_of
 from beeline.solvers.registry import solver_settings, the_solver
@@ -215,3 +216,18 @@ def test_other_needs_have_their_sentence():
     assert refusal(Needs(most_features=200), o) is None
     assert refusal(replace(Needs(), one_score=True), problem(Softmax(), outputs=3)) is not None
     assert {f.name for f in fields(Needs)} >= {"loss", "omega", "rows", "intercepts", "nonnegative", "convex"}
+
+
+def test_a_relay_is_a_solver_like_others():
+    """What `auto` gives can be given again, copied and pickled, with its time limit."""
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = np.where(X[:, 0] > 0.3, 1.0, -1.0)
+    o = Objective.of(from_arrays(X), y, np.ones(300), Hinge(), L2())
+    relay = choose_solver(o).with_time_limit(50.0)
+    assert isinstance(relay, Relay)
+    again = choose_solver(o, relay, tol=1e-3, max_passes=77, seed=3)
+    assert (again.max_passes, again.time_limit) == (relay.max_passes, 50.0)  # as it was said to it
+    for other in (copy.deepcopy(relay), pickle.loads(pickle.dumps(relay)), again):
+        assert isinstance(other, Relay)
+        assert other.time_limit == 50.0
+        assert other.run(o).status is Status.CONVERGED

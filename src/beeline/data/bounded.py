@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from beeline import __version__
-from beeline._sentences import Argument
+from beeline._sentences import Argument, Sentence
 from beeline.data.convert import convert, is_store, open_reader, open_store
 from beeline.data.core.block import concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
@@ -123,10 +123,10 @@ def read_bounded(
     room = Room(budget // 2, None if memory is None else budget, cache=None if cache is None else Path(cache))
     stack = ExitStack()
     data = stack.enter_context(bounded_rows([os.fspath(path) for path in several], reading, room, progress))
-    if isinstance(data, ArrayDataset):
+    if isinstance(data, ArrayDataset) or memory is None:  # in memory, or in a cache, which stays
         stack.close()
         return data
-    bounded = data if memory is None else data.within(max(1, budget // _PART))
+    bounded = data.within(max(1, budget // _PART))
     weakref.finalize(bounded, stack.close)
     return bounded
 
@@ -147,11 +147,11 @@ def _store_folder(files: list[SourceFile], options: ReadOptions, room: Room) -> 
         try:
             folder.mkdir()
         except OSError as error:
-            raise StoreError(f"{folder.parent} cannot be written: {error.strerror}; name another by cache") from error
-        size = room.rows if room.budget is None else room.budget
+            sentence = f"{folder.parent} cannot be written: {error.strerror}; name another folder by "
+            raise StoreError(Sentence(sentence, Argument("cache"))) from error
         room.say(
-            f"{name}{more} may take more memory than there is ({size_in_words(size)}); the rows are kept in a store "
-            f"in {folder.parent.resolve()} until the end"
+            f"{name}{more} may take more than {size_in_words(room.rows)}, which is what rows may take of memory; they "
+            f"are kept in a store in {folder.parent.resolve()} until the end"
         )
         yield folder / "rows"
 
@@ -178,6 +178,10 @@ def _made_before(path: Path) -> Store | None:
 
 def _state(file: SourceFile) -> list[Any]:
     """What tells a file from others, and from itself before it was changed."""
+    if file.size is None:
+        raise ParameterError(
+            Argument("cache"), f" has no meaning for {file.name}, which can be read only once; leave it out"
+        )
     if file.filesystem is None:
         status = os.stat(file.path)  # noqa: PTH116
         return [os.path.realpath(file.path), status.st_size, status.st_mtime_ns]

@@ -163,7 +163,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if groups is not None:
             raise ParameterError(
                 Argument("groups"),
-                " have no meaning without a search; give ",
+                " have no meaning without a search or a loss of groups; give ",
                 Argument("C", "auto"),
                 ", or leave them out",
             )

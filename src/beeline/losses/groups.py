@@ -7,7 +7,7 @@ Conventions
 - What a group's loss is multiplied by is the mean cost of its rows, c̄_g = C · the mean of their weights: the sum over
   all rows and groups is Σ_g c̄_g·l_g(z_g, y_g). C times two is costs times two, whatever the loss does with weights.
 - A row of weight 0 is absent: the loss never sees it. Folds rely on that. A group without rows costs nothing.
-- No loss is ever negative, and all are convex in the scores of a group.
+- No loss is ever negative, and all are convex in the scores of a group, but for one that says `convex = False`.
 """
 
 from __future__ import annotations

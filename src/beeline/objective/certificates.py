@@ -100,7 +100,7 @@ class Allowance:
         turnover = _turnover(point, size)
         slope_error, rounding = (unit * size + mass) * o.longest_row, unit * (turnover + 2 * point.value)
         if o.couples_rows:
-            slope_error += unit * (size + float(np.abs(point.extra_slopes).sum()))
+            slope_error += unit * size + (unit + given_up) * float(np.abs(point.extra_slopes).sum())
             rounding += left_over(point, totals)
         if (remainder := point.omega_remainder) is not None:
             slope_error += _OWN_ROUNDING * math.sqrt(dot(remainder[1], remainder[1]))
@@ -138,7 +138,7 @@ def rounding_of(point: Point) -> float:
         return math.inf
     o, unit = point.objective, rounding_unit(point.objective)
     slopes = point.slope_size + (0.0 if o.loss.smooth else o.total_cost)
-    if o.loss.has_curvature:
+    if o.has_curvature:
         curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
         further = 0.5 * unit * point.score_bound * float(o.rows.sum(columns.size, curvatures).value[0])
         slopes += further if math.isfinite(further) else 0.0
@@ -167,7 +167,7 @@ def _given_up_together(o: Objective, slopes: RowVector, totals: Floats, size: fl
     """
     if float(np.abs(totals).max(initial=0.0)) <= _LEVEL * size:
         return 0.0, 0.0
-    if o.n_free > 1 or o.loss.scope != "group":
+    if o.n_free > 1 or o.loss.scope != "group" or o.parameters.n_extra:
         return 1.0, size
     up, down = o.rows.sum(values.group_slope_sums, slopes).value
     given_up = min(1.0, abs(float(totals[0])) / max(up if totals[0] > 0 else -down, abs(float(totals[0]))))
@@ -231,7 +231,7 @@ def tangent_bound(point: Point) -> float:
     floor = o.penalty.floor(s * product, s * allowance.slope_error)
     lost = allowance.given_up * point.loss + allowance.slope_error * math.sqrt(dot(w, w))
     bound = s * (risk - dot(w, product) - lost) + floor - allowance.rounding
-    if s < 1 and o.loss.has_conjugate:
+    if s < 1 and o.has_conjugate:
         bound = max(_checked(bound), _dual_value(point, point.slopes, product, allowance))
     return _checked(bound)
 

@@ -30,7 +30,7 @@ _GROWTH = 8.0  # of a step while the minimum has not been passed
 _NEWTON_STEPS, _LITTLE = 6, 0.25  # of which each leaves this part of the slope
 _MOST_STEPS = 100
 _MOST_HALVINGS, _SUFFICIENT = 60, 1e-4
-_MOST_TURNS = 3
+_MOST_TURNS, _FEW_FREE = 3, 32
 _FARTHEST = 1e30  # widths, where no minimum is looked for any more
 
 
@@ -42,7 +42,7 @@ def best_intercept(point: Point, level: float = _LEVEL) -> Point:
     changes its sign, and then the bracket shrinks by the secant rule, or by half where that is slow. Where the slope
     never does, as with one class only, the search ends once J has nothing left to lose.
     """
-    for _ in range(_NEWTON_STEPS if point.objective.loss.has_curvature else 0):
+    for _ in range(_NEWTON_STEPS if point.objective.has_curvature else 0):
         if abs(float(point.slope_total)) <= level * point.slope_size:
             return point
         if (moved := _newton_moved(point)) is None:
@@ -96,7 +96,7 @@ def newton_shifted(point: Point, *, clipped: bool = False) -> Point | None:
     None where there is none, or where it is far: there it goes as far as allowed, if it may be `clipped`.
     """
     o = point.objective
-    if o.n_outputs > 1 or o.intercept != "free" or not o.loss.has_curvature:
+    if o.n_outputs > 1 or o.intercept != "free" or not o.has_curvature:
         return None
     slope, curvature, farthest = float(point.slope_total), float(point.curvature_total), _GROWTH * o.natural_width
     if abs(slope) <= farthest * curvature and curvature > 0:
@@ -108,7 +108,7 @@ def _bracket(point: Point, line: Line, slope: float) -> float | tuple[tuple[floa
     """Two (t, slope) on both sides of the root; or a t that is as good as it gets."""
     o = point.objective
     width = o.natural_width
-    curvature = float(point.curvature_total) if o.loss.has_curvature else 0.0
+    curvature = float(point.curvature_total) if o.has_curvature else 0.0
     newton = abs(slope) / curvature if curvature > 0 else math.inf
     step = min(newton, _GROWTH * width)
     here, last = (0.0, slope), point.value
@@ -132,10 +132,8 @@ def _root(line: Line, low: tuple[float, float], high: tuple[float, float], enoug
     """Where the slope changes its sign between low and high, each (t, slope)."""
     (a, fa), (b, fb) = low, high
     best = min(low, high, key=lambda end: abs(end[1]))
-    slow, stays = (
-        0,
-        0,
-    )  # steps in a row that did not halve the bracket; which end stayed: −1 the high one, 1 the low one
+    slow = 0  # steps in a row that did not halve the bracket
+    stays = 0  # which end stayed: −1 the high one, 1 the low one
     for _ in range(200):
         width = b - a
         if abs(best[1]) <= enough or width <= 2 * unit:
@@ -227,7 +225,7 @@ def best_free_by_turns(point: Point, accuracy: float) -> Point:
     has no slope but for rounding stays where it is.
     """
     o = point.objective
-    for _ in range(_MOST_TURNS):
+    for _ in range(_MOST_TURNS if o.n_free <= _FEW_FREE else 0):
         before = point.value
         for k in range(o.n_free):
             if abs(float(point.free_slopes[k])) <= _LEVEL * point.slope_size:

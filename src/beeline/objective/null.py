@@ -111,7 +111,7 @@ def _by_label(o: Objective) -> Point:
 def _with_best_intercepts(point: Point) -> Point:
     """The best intercepts for zero weights, also where a loss of several scores has kinks: these are rounded off."""
     o = point.objective
-    if o.n_outputs == 1 or o.loss.has_curvature or o.couples_rows:
+    if o.n_outputs == 1 or o.has_curvature or o.couples_rows:
         return point.with_best_intercept(_ACCURACY)
     if not o.loss.has_smoothed:
         return point

@@ -115,6 +115,16 @@ class Objective:
         """Whether the loss is no sum over single rows: rows are tied by groups, or by parameters that the loss owns."""
         return self.loss.scope != "row" or self.parameters.n_extra > 0
 
+    @cached_property
+    def has_curvature(self) -> bool:
+        """Whether the loss gives curvatures row by row; those of one that couples rows would not be all of them."""
+        return self.loss.has_curvature and not self.couples_rows
+
+    @cached_property
+    def has_conjugate(self) -> bool:
+        """Whether the loss gives its conjugate row by row."""
+        return self.loss.has_conjugate and not self.couples_rows
+
     def loss_at(self, theta: Floats) -> Loss:
         """The loss, with the parameters that it owns where it has any."""
         p = self.parameters

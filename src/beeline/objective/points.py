@@ -15,7 +15,7 @@ from beeline.exceptions import ParameterError
 from beeline.kernels import add_scaled, dot
 from beeline.losses import ScalarLoss, VectorLoss
 from beeline.objective.certificates import rounding_unit, tangent_bound
-from beeline.objective.intercepts import best_free, best_intercept, best_intercepts
+from beeline.objective.intercepts import best_free, best_free_by_turns, best_intercept, best_intercepts
 from beeline.objective.penalty import OwnOmega
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Point:
 
     @property
     def _loss(self) -> Promise:
-        return self._derivatives[2] if self.objective.loss.has_curvature else self._loss_sum
+        return self._derivatives[2] if self.objective.has_curvature else self._loss_sum
 
     def ask(self) -> None:
         """Ask for all that solvers want to know of a point: it comes with the next trip."""
@@ -94,7 +94,7 @@ class Point:
         if not self.objective.rows.immediate and "asked" not in vars(self):
             vars(self)["asked"] = True
             _ = self._loss, self._size_sum, self._total_sum, self._gradient_sums
-            if self.objective.loss.has_curvature:
+            if self.objective.has_curvature:
                 _ = self._curvature_sum
 
     @cached_property
@@ -128,7 +128,7 @@ class Point:
     def slopes(self) -> RowVector:
         """c_i · dl/dz at every row."""
         o = self.objective
-        if o.loss.has_curvature:
+        if o.has_curvature:
             return self._derivatives[0]
         if o.parameters.n_extra:
             return self._with_extra[0]
@@ -327,8 +327,8 @@ class Point:
         if not self.objective.n_free:
             return self
         if self.objective.couples_rows:
-            return best_free(self) if self.objective.loss.smooth else self
-        if self.objective.n_outputs > 1 and self.objective.loss.has_curvature:
+            return best_free(self) if self.objective.loss.smooth else best_free_by_turns(self, accuracy)
+        if self.objective.n_outputs > 1 and self.objective.has_curvature:
             return best_intercepts(self)
         if self.objective.n_outputs > 1:
             raise ParameterError(

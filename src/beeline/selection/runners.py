@@ -357,7 +357,8 @@ def _can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
         return False
     loss = task.joint_loss or task.output_loss
     omega = task.regularizer
-    return loss.convex and loss.has_curvature and omega.separable and omega.smooth and omega.l2 > 0
+    coupled = loss.scope != "row" or loss.n_extra(_n_outputs(task)) > 0
+    return loss.convex and loss.has_curvature and not coupled and omega.separable and omega.smooth and omega.l2 > 0
 
 
 def _smallest_class(objective: Objective) -> float:

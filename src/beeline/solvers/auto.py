@@ -27,7 +27,7 @@ _SMOOTHED_STEPS = 25
 # Dual coordinate descent is fast on smooth losses while the Hessian's usual eigenvalue is at most so many times λ.
 _GENTLE = 1000.0
 _SAMPLE = 1000
-# Coordinate descent on classes is fast, or hopeless: from here on Newton's method with rounded kinks goes on, sooner
+# Coordinate descent on classes is fast, or hopeless: from here on Newton's method with a smoothed loss goes on, sooner
 # where its steps cost next to nothing.
 _CLASS_PASSES, _MOST_CLASS_WEIGHTS = 500, 100_000
 _FEW_CLASS_PASSES, _FEW_CLASSES, _FEW_CLASS_WEIGHTS = 200, 10, 2000
@@ -97,7 +97,7 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
             return _for_pieces(objective, works)
         first = next(iter(works), None)
         return _with_second(first, works) if first is not None else None
-    if objective.loss.has_curvature and "newton" in works:
+    if objective.has_curvature and "newton" in works:
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else _with_second("newton", works)
     if objective.size > MOST_FEATURES:
@@ -156,7 +156,7 @@ def _stiffness(objective: Objective) -> float:
 
 
 def _passes_to_relay(objective: Objective) -> float:
-    """How many passes of dual coordinate descent cost as much as all of Newton's method with rounded kinks.
+    """How many passes of dual coordinate descent cost as much as all of Newton's method with a smoothed loss.
 
     In nanoseconds: a pass with its looks, and a Newton step whose Hessian is made of a third of the rows.
     """
@@ -170,7 +170,7 @@ class Relay(Solver):
     """Two solvers, the second from where the first got to: never much more than twice the time of the better one.
 
     Dual coordinate descent needs anything from ten passes to thousands, and nobody knows before; Newton's method with
-    rounded kinks needs much the same on all data with few features. So the first runs for as long as the second would
+    a smoothed loss needs much the same on all data with few features. So the first runs for as long as the second would
     take. Where the first can do no better, by rounding or because features are of too different sizes for it, the
     second goes on at once.
 
@@ -188,7 +188,12 @@ class Relay(Solver):
         self.first, self.second, self.passes = first, second, passes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Relay, (self.first, self.second, self.passes)
+        return _relay, (self.first, self.second, self.passes, self.time_limit)
+
+    def with_defaults(self, tol: float, max_passes: float, seed: int) -> Relay:
+        """Both with what was not said to them as given here."""
+        first, second = (solver.with_defaults(tol, max_passes, seed) for solver in (self.first, self.second))
+        return _relay(first, second, self.passes, self.time_limit)
 
     def takes(self, objective: Objective) -> bool:
         """Whether both do."""
@@ -212,3 +217,8 @@ class Relay(Solver):
                 break
         for step in self.second.steps(objective, start):
             yield replace(step, passes=passes + step.passes, solver=self.second.name)
+
+
+def _relay(first: Solver, second: Solver, passes: float, time_limit: float | None) -> Relay:
+    """A relay with a time limit, as pickles make it again."""
+    return Relay(first, second, passes).with_time_limit(time_limit)

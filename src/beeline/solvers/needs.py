@@ -17,11 +17,21 @@ from beeline.objective import Intercept, Objective
 from beeline.solvers.budget import held_bytes
 from beeline.solvers.bundle.planes import balances
 
-__all__ = ["FEWER_THAN_2_32", "LossNeed", "Needs", "OmegaNeed", "OwnOmega", "RowsNeed", "in_words", "refusal", "unmet"]
+__all__ = [
+    "FEWER_THAN_2_32",
+    "LossNeed",
+    "Needs",
+    "OmegaNeed",
+    "OwnOmegaNeed",
+    "RowsNeed",
+    "in_words",
+    "refusal",
+    "unmet",
+]
 
 LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks"]
 OmegaNeed = Literal["any", "l2", "l2_part", "l1_or_nonnegative"]
-OwnOmega = Literal["any", "differentiable", "none"]
+OwnOmegaNeed = Literal["any", "differentiable", "none"]
 RowsNeed = Literal["passes", "gathered", "working_set", "memory"]
 
 FEWER_THAN_2_32 = 2**32 - 1  # what rows can be counted by in 32 bits
@@ -84,7 +94,7 @@ class Needs:
     level_intercepts: bool = False
     intercepts: tuple[Intercept, ...] = get_args(Intercept)
     omega: OmegaNeed = "any"
-    own_omega: OwnOmega = "none"
+    own_omega: OwnOmegaNeed = "none"
     nonnegative: bool = True
     rows: RowsNeed = "passes"
     most_rows: int | None = None
@@ -148,11 +158,11 @@ def _has(need: LossNeed, o: Objective) -> bool:
     if need == "smooth":
         return loss.smooth
     if need == "curvature":
-        return loss.has_curvature
+        return o.has_curvature
     if need == "conjugate":
-        return loss.has_conjugate
+        return o.has_conjugate
     if need == "rounded":
-        return loss.has_conjugate and loss.has_smoothed
+        return o.has_conjugate and loss.has_smoothed
     return isinstance(loss, ScalarLoss) and loss.piecewise_linear and not o.couples_rows
 
 
@@ -254,7 +264,7 @@ _OMEGA_IN_WORDS: dict[OmegaNeed, str] = {
     "l2_part": "L2, elastic net",
     "l1_or_nonnegative": "L1, elastic net",
 }
-_OWN_OMEGA_IN_WORDS: dict[OwnOmega, str] = {
+_OWN_OMEGA_IN_WORDS: dict[OwnOmegaNeed, str] = {
     "any": ", one's own",
     "differentiable": ", one's own with a gradient everywhere",
     "none": "",

@@ -194,7 +194,7 @@ class TrainingOptions:
         """The solver's name, with options where there are any."""
         if not self.solver_setting:
             return self.solver
-        return self.solver, dict(_named_value("solver_setting", item) for item in self.solver_setting)
+        return self.solver, _named_values("solver_setting", self.solver_setting, ("tol", "max_passes", "seed"))
 
     def _loss_settings(self, loss: str) -> dict[str, Any]:
         """The settings of the loss's own: numbers, or matrices as JSON."""
@@ -209,18 +209,35 @@ class TrainingOptions:
             )
         epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
         settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
-        return settings | dict(_named_value("loss_setting", item) for item in self.loss_setting or [])
+        return settings | _named_values("loss_setting", self.loss_setting or [], tuple(settings))
 
 
 # What each option may say, and how that is told.
 _SAID: dict[str, tuple[tuple[type, ...], str]] = {
     "loss_setting": ((int, float, list), "a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]]"),
-    "solver_setting": ((object,), "a value, such as variant=bmrm, memory=20 or nonnegative=true"),
+    "solver_setting": ((object,), "a value, such as variant=bmrm or memory=20"),
 }
 
 
+def _named_values(option: str, items: list[str], elsewhere: tuple[str, ...]) -> dict[str, Any]:
+    """What NAME=VALUE says, each name once; those that have an option of their own are said by it."""
+    from beeline._sentences import Argument
+    from beeline.exceptions import ParameterError
+
+    found: dict[str, Any] = {}
+    for name, value in (_named_value(option, item) for item in items):
+        if name in elsewhere:
+            raise ParameterError(
+                Argument(option), f" cannot say {name}, which is said by ", Argument(name), "; leave it out"
+            )
+        if name in found:
+            raise ParameterError(Argument(option), f" says {name} twice; leave one out")
+        found[name] = value
+    return found
+
+
 def _named_value(option: str, item: str) -> tuple[str, Any]:
-    """NAME=VALUE, taken apart: the value is JSON, or the text itself where texts are allowed."""
+    """NAME=VALUE, taken apart: the value is JSON or a word of Python's, or the text itself where texts are allowed."""
     import json
 
     from beeline._sentences import Argument
@@ -228,8 +245,9 @@ def _named_value(option: str, item: str) -> tuple[str, Any]:
 
     kinds, words = _SAID[option]
     name, sign, text = item.partition("=")
+    words_of_python = {"True": True, "False": False, "None": None}
     try:
-        value = json.loads(text)
+        value = words_of_python[text] if text in words_of_python else json.loads(text)
     except ValueError:
         value = text or None
     if not (name and sign and text and isinstance(value, kinds)):

@@ -55,11 +55,15 @@ def folder_for_a_while(path: Path) -> Iterator[Path]:
         )
     except OSError:  # no shell, or no process to be had: a regular end still removes it
         watch = None
+    owner = os.getpid()
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        is_owner = os.getpid() == owner  # and no forked child, whose end is not that of the rows
+        if is_owner:
+            shutil.rmtree(path, ignore_errors=True)
         if watch is not None and watch.stdin is not None:
             with suppress(OSError):
                 watch.stdin.close()
-            watch.wait()
+            if is_owner:
+                watch.wait()

@@ -20,7 +20,7 @@ from beeline.engines.verbs import columns, values
 from beeline.kernels import dot
 from beeline.objective import Objective, Penalty, Point
 from beeline.objective.certificates import Allowance, cancelling_parts, rounding_unit
-from beeline.objective.intercepts import best_free_by_turns, level_intercepts
+from beeline.objective.intercepts import level_intercepts
 from beeline.solvers.bundle.line_search import LineMinimum, is_piecewise_linear, line_minima, line_minimum
 
 __all__ = ["Plane", "Planes", "balances", "tangent", "with_best_intercepts", "with_best_intercepts_and_tangent"]
@@ -29,7 +29,6 @@ _COLUMNS = ("_slopes", "_intercept_slopes", "_offsets", "_slope_errors", "_unuse
 _UNIT = 32 * float(np.finfo(np.float64).eps)  # what a sum over planes may be off by
 _NARROWEST = 14  # times that a width is divided by four
 _FIRST = 1e-3  # shift of an intercept that is looked at
-_FEW_FREE = 32  # coordinates without a share in Ω, that a search takes in turn
 _FIRST_ROOM = 32  # planes; what is not used yet takes address space only
 
 
@@ -75,7 +74,7 @@ def balances(objective: Objective) -> bool:
         return True
     if objective.couples_rows:
         return objective.loss.smooth
-    if objective.intercept != "free" or objective.n_outputs == 1 or objective.loss.has_curvature:
+    if objective.intercept != "free" or objective.n_outputs == 1 or objective.has_curvature:
         return True
     return objective.loss.has_smoothed and objective.loss.has_conjugate
 
@@ -86,7 +85,7 @@ def with_best_intercepts(point: Point, accuracy: float) -> Point:
     if not o.n_free:
         return point
     if not balances(o):
-        return best_free_by_turns(point, accuracy) if o.couples_rows and o.n_free <= _FEW_FREE else point
+        return point.with_best_intercept(accuracy) if o.couples_rows else point
     if o.loss.smooth:
         return _level(point, accuracy)
     if o.n_outputs > 1:
@@ -149,7 +148,7 @@ def with_best_intercepts_and_tangent(best: Point, near: Point, accuracy: float) 
     trips.
     """
     o = best.objective
-    if o.intercept == "free" and o.n_outputs == 1 and o.loss.has_curvature:
+    if o.intercept == "free" and o.n_outputs == 1 and o.has_curvature:
         best, near = level_intercepts((best, near), accuracy * abs(near.value))
         return best, _tangent_at(near), near
     if o.intercept != "free" or o.n_outputs > 1 or not is_piecewise_linear(o):
@@ -166,7 +165,7 @@ def with_best_intercepts_and_tangent(best: Point, near: Point, accuracy: float) 
 def _smoothed_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
     """(the point with the best intercepts of several scores whose kinks are rounded off, under that loss; Σ ψ(−u)).
 
-    Each slope u of the rounded loss belongs to a line that touches the loss itself, c·l(z) ≥ u·z − ψ(−u). Kinks are
+    Each slope u of the smoothed loss belongs to a line that touches the loss itself, c·l(z) ≥ u·z − ψ(−u). Kinks are
     rounded off less and less, until all those lines together are as near to J as the accuracy says: few rows are near
     a kink, and what rounding could do to all of them is far more.
     """
@@ -184,7 +183,7 @@ def _smoothed_at_best(point: Point, accuracy: float) -> tuple[Point, float]:
 
 
 def _smoothed_tangent(point: Point, accuracy: float) -> tuple[Plane, Point]:
-    """A plane below R without a slope along several intercepts: slopes of the rounded loss, where those have none."""
+    """A plane below R without a slope along several intercepts: slopes of the smoothed loss, where those have none."""
     smoothed, cost = _smoothed_at_best(point, accuracy)
     o = point.objective
     point, product = smoothed.with_objective(o), smoothed.loss_gradient

@@ -81,8 +81,8 @@ class ShuffledRows:
         if not (rows.in_memory and rows.n_shards == 1):
             rows = Threads().open(ArrayDataset(block))
         arrays = block.arrays
-        room = (available_memory() if memory is None else memory) / 2
-        if not _CACHED_BYTES < block.nbytes <= room or block.n_features > _MOST_FEATURES:
+        is_worth_it = block.nbytes > _CACHED_BYTES and block.n_features <= _MOST_FEATURES
+        if not (is_worth_it and block.nbytes <= (available_memory() if memory is None else memory) / 2):
             return cls(rows, block, order, arrays, copied=False, exact=True)
         exact = precise = False
         if rough or _survives(block.values):  # a copy that is of no use would cost as much as a sweep
