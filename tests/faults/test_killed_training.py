@@ -38,6 +38,19 @@ def test_rows_on_disk_are_removed(tmp_path, moment, how):
     wait_for(lambda: sorted(path.name for path in tmp_path.iterdir()) == ["rows.svm"])
 
 
+@pytest.mark.parametrize("delay", [0.001, 0.002, 0.003, 0.004, 0.006, 0.01])
+def test_an_end_is_an_end_also_in_the_middle_of_an_import(tmp_path, delay):
+    """Some hundred modules are loaded on the way, and Python's compiler drops what is raised inside of it."""
+    rows = tmp_path / "rows.svm"
+    rows.write_text("".join(f"{1 if k % 3 else -1} 1:{k % 17}\n" for k in range(20_000)))
+    command = [sys.executable, "-B", "-m", "beeline", "train", str(rows), "-o", str(tmp_path / "m"), "--memory", "64K"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as child:
+        wait_for(lambda: list(tmp_path.glob(".m.rows-*")))
+        time.sleep(delay)
+        child.send_signal(signal.SIGTERM)
+    assert child.returncode == 128 + signal.SIGTERM
+
+
 def test_a_folder_is_removed_where_the_process_ends_as_it_should(tmp_path):
     with folder_for_a_while(tmp_path / "a b'c") as folder:
         folder.mkdir()

@@ -18,6 +18,8 @@ from beeline.exceptions import BeelineError, ParameterError
 
 __all__ = ["interrupted", "one_line_errors", "print_line", "printable", "styled"]
 
+_LATER = 0.01  # seconds
+
 
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
@@ -58,10 +60,15 @@ class _Terminated(SystemExit):
     """Someone asked the process to end; what was half written is cleared away, as after Ctrl-C."""
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+def _terminate(number: int, frame: FrameType | None) -> None:
+    # Python's compiler loses an exception that comes in the middle of an import; a moment later it will not.
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        signal.signal(signal.SIGALRM, _terminate)
+        signal.setitimer(signal.ITIMER_REAL, _LATER)
+        return
     # Whoever asks again must not disturb the clearing away. Nothing is printed here: a write may be under way.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Terminated(BY_SIGNAL + number)
+    raise _Terminated(BY_SIGNAL + signal.SIGTERM)
 
 
 def print_line(kind: str, message: str, *, color: str) -> None:
