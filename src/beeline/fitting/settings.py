@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from beeline._lazy import cached_property
 from beeline._numbers import as_number, as_seed
 from beeline._sentences import Argument
 from beeline.engines import Resources
@@ -107,12 +108,12 @@ class Settings:
                 Argument("class_weight"), f" must be a dictionary or 'balanced', not {self.class_weight!r}"
             )
 
-    @property
+    @cached_property
     def the_loss(self) -> Loss:
         """The loss itself."""
         return get_loss(self.loss)
 
-    @property
+    @cached_property
     def the_regularizer(self) -> Regularizer:
         """Ω itself."""
         regularizer = get_regularizer(self.regularizer)
