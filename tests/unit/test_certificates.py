@@ -1,6 +1,7 @@
 """Certificates are true where the data are hostile: every gap is held against an optimum that others found."""
 
 import warnings
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_wine, make_blobs
 from beeline import CostSensitiveClassifier, LinearModel, LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
+from beeline.losses import LOSSES, LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
 from beeline.objective import Objective, Penalty, conjugate_bound
 from beeline.objective.certificates import cancelling_parts, rounding_of
 from beeline.regularizers import L2
@@ -293,3 +294,40 @@ def test_what_is_left_of_groups_cancels(seed):
     parts = cancelling_parts(sums, sums.sum(axis=0), rounding)
     assert np.all((parts >= 0) & (parts <= 1))
     assert np.abs(((1 - parts)[:, None] * sums).sum(axis=0)).max() <= 2 * rounding
+
+
+def exact_entropy(p, c):
+    """p log(p/c) + (c − p) log((c − p)/c) with fifty digits."""
+    with localcontext() as context:
+        context.prec = 50
+        p, c = Decimal(p), Decimal(c)
+        return float(p * (p / c).ln() + (c - p) * ((c - p) / c).ln())
+
+
+def exact_log_cosh(p, c):
+    """½((c + p) log(1 + p/c) + (c − p) log(1 − p/c)) with fifty digits."""
+    with localcontext() as context:
+        context.prec = 50
+        p, c = Decimal(p), Decimal(c)
+        return float(((c + p) * ((c + p) / c).ln() + (c - p) * ((c - p) / c).ln()) / 2)
+
+
+# A loss, its conjugate by another way, and dual variables and labels of which p is the part of the cost.
+HEAVY = {
+    "logistic": (exact_entropy, lambda p: ([p], [1.0])),
+    "multilabel_logistic": (exact_entropy, lambda p: ([[p, 0.0]], [[1.0, 1.0]])),
+    "softmax": (exact_entropy, lambda p: ([[-p, p]], [1.0])),
+    "cross_entropy": (exact_entropy, lambda p: ([-p], [0.0])),
+    "log_cosh": (exact_log_cosh, lambda p: ([p], [0.0])),
+}
+
+
+@pytest.mark.parametrize("part", [1e-15, 1e-9, 1e-3, 0.4, 0.7])
+@pytest.mark.parametrize("name", HEAVY)
+def test_conjugates_keep_the_digits_of_small_dual_variables(name, part):
+    """A row may cost 10⁹ times its dual variable: rounding must be relative to the variable, not to the cost."""
+    loss, c, p = LOSSES[name](), 4.1e8, part * 4.1e8
+    exact, rows = HEAVY[name]
+    a, y = (np.array(column) for column in rows(p))
+    for value in (loss.conjugate_sum(a.copy(), y, np.array([c])), loss.dual_cost(a.copy(), y, np.array([c]))):
+        assert value == pytest.approx(exact(p, c), rel=1e-13, abs=1e-15 * p)

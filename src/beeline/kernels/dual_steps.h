@@ -130,10 +130,7 @@ struct LogisticDual {
 
   bool settled(const DualRow&, double, const ShrinkLimits&) const { return false; }
 
-  double conjugate(const DualRow& row) const {
-    const double alpha = row.y * row.a, rest = row.cost - alpha;
-    return (alpha > 0 ? alpha * std::log(alpha / row.cost) : 0) + (rest > 0 ? rest * std::log(rest / row.cost) : 0);
-  }
+  double conjugate(const DualRow& row) const { return row.cost > 0 ? entropy(row.y * row.a, row.cost) : 0.0; }
 };
 
 // ψ(a) = −ya + a²/(2c).

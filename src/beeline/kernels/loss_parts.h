@@ -19,6 +19,14 @@ struct Derivatives {
 // x log y; zero where x is, and where y, a part of something, is too small for a number: x is nothing then.
 inline double xlogy(double x, double y) { return x > 0 && y > 0 ? x * std::log(y) : 0.0; }
 
+// p log(p/c) + (c − p) log((c − p)/c) for 0 ≤ p ≤ c, c > 0. Of a part that is nearly all of c, log1p keeps the digits:
+// what is left of c is far smaller than the rounding of c may be.
+inline double entropy(double p, double c) {
+  const double rest = c - p;
+  if (p < rest) return xlogy(p, p / c) + rest * std::log1p(-p / c);
+  return p * std::log1p(-rest / c) + xlogy(rest, rest / c);
+}
+
 // max(0, t) with its kink rounded off by entropy: μ·log(1 + exp(t/μ)), at most μ·log 2 above.
 struct Softplus {
   double scale;
@@ -28,10 +36,7 @@ struct Softplus {
   }
 
   // What the entropy of 0 ≤ p ≤ c adds to a conjugate.
-  double conjugate(double p, double c) const {
-    const double rest = c - p;
-    return scale * (xlogy(p, p / c) + xlogy(rest, rest / c));
-  }
+  double conjugate(double p, double c) const { return c > 0 ? scale * entropy(p, c) : 0.0; }
 };
 
 constexpr double kLog2 = 0.693147180559945309;
@@ -47,7 +52,10 @@ inline Derivatives capped_exp(double t) {
   return {power * (1 + (t - kMost)), power, 0};
 }
 
-// What a difference of numbers of that size is when rounding took it below zero: zero.
-inline double rounded_up(double p, double size) { return p < 0 && p >= -1e-15 * size ? 0.0 : p; }
+// A part of c, also where rounding took it a little below zero or above c. Others stay as they are.
+inline double part_of(double p, double c) {
+  const double slack = 1e-15 * c;
+  return p < 0 && p >= -slack ? 0.0 : p > c && p <= c + slack ? c : p;
+}
 
 }  // namespace beeline

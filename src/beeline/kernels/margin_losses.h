@@ -18,9 +18,9 @@ struct LogisticLoss {
   }
 
   double conjugate(double a, double y, double c) const {
-    const double alpha = y * a, rest = c - alpha;
-    if (alpha < 0 || rest < 0) return kInfeasible;
-    return xlogy(alpha, alpha / c) + xlogy(rest, rest / c);
+    const double alpha = y * a;
+    if (alpha < 0 || alpha > c) return kInfeasible;
+    return c > 0 ? entropy(alpha, c) : 0.0;
   }
 };
 

@@ -122,7 +122,10 @@ struct LogCoshLoss {
 
   double conjugate(double a, double y, double c) const {
     if (std::fabs(a) > c) return kInfeasible;
-    return -y * a + 0.5 * (xlogy(c + a, 1 + a / c) + xlogy(c - a, 1 - a / c));
+    if (!(c > 0)) return 0.0;
+    const double above = c + a > 0 ? (c + a) * std::log1p(a / c) : 0.0;
+    const double below = c - a > 0 ? (c - a) * std::log1p(-a / c) : 0.0;
+    return -y * a + 0.5 * (above + below);
   }
 };
 
@@ -154,7 +157,7 @@ struct SoftQuantileLoss {
   }
 
   double conjugate(double a, double y, double c) const {
-    const double p = c - rounded_up(c - rounded_up(tau * c - a, c), c);
+    const double p = part_of(tau * c - a, c);
     return p < 0 || p > c ? kInfeasible : -y * a + soft().conjugate(p, c);
   }
 };
@@ -237,8 +240,9 @@ struct CrossEntropyLoss {
   }
 
   double conjugate(double a, double y, double c) const {
-    const double p = c - rounded_up(c - rounded_up(c * y - a, c), c);
-    return p < 0 || p > c ? kInfeasible : xlogy(p, p / c) + xlogy(c - p, (c - p) / c);
+    const double p = part_of(c * y - a, c);
+    if (p < 0 || p > c) return kInfeasible;
+    return c > 0 ? entropy(p, c) : 0.0;
   }
 };
 

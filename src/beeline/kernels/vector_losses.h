@@ -62,8 +62,10 @@ struct SoftmaxLoss {
   double conjugate(const double* a, double scale, std::size_t k, std::size_t y, double c) const {
     const Shares beta(a, scale, k, y, c);
     if (!beta.feasible()) return kInfeasible;
-    double sum = 0;
-    for (std::size_t j = 0; j < k; ++j) sum += xlogy(beta[j], beta[j] / c);
+    // What the right class leaves of c is known by itself, and may be far smaller than the rounding of c.
+    const double right = beta[y], rest = scale * a[y];
+    double sum = rest < right ? right * std::log1p(-rest / c) : xlogy(right, right / c);
+    for (std::size_t j = 0; j < k; ++j) sum += j == y ? 0.0 : xlogy(beta[j], beta[j] / c);
     return sum;
   }
 };

@@ -6,6 +6,7 @@ import numpy as np
 
 from beeline._types import Floats, Ints
 from beeline.losses.base import VectorLoss
+from beeline.losses.numeric import xlogy
 
 __all__ = [
     "ClassLoss",
@@ -60,9 +61,13 @@ class Softmax(ClassLoss):
         beta = shares(a, y, c)
         if beta is None:
             return np.inf
-        ratio = np.divide(beta, c[:, None], out=np.ones_like(beta), where=beta > 0)
-        ratio[ratio == 0] = 1.0  # so small that it vanishes, and its part of the sum with it
-        return float(np.sum(beta * np.log(ratio)))
+        total = np.where(c > 0, c, 1)
+        each = xlogy(beta, beta / total[:, None])
+        # What the right class leaves of c is known by itself, and may be far smaller than the rounding of c.
+        rows, right = np.arange(len(a)), label_indices(y)
+        rest, most = a[rows, right], beta[rows, right]
+        each[rows, right] = np.where(rest < most, most * np.log1p(-np.minimum(rest, most) / total), each[rows, right])
+        return float(np.sum(each))
 
     def best_constant(self, y: Floats, c: Floats) -> Floats | None:
         """The logarithms of what the classes cost, with a mean of zero."""

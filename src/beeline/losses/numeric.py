@@ -34,9 +34,14 @@ def capped_exp(t: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def entropy(p: Floats, c: Floats) -> Floats:
-    """p log p + (c − p) log(c − p) − c log c for 0 ≤ p ≤ c."""
-    total = np.where(c > 0, c, 1)
-    return xlogy(p, p / total) + xlogy(c - p, (c - p) / total)
+    """p log p + (c − p) log(c − p) − c log c for 0 ≤ p ≤ c.
+
+    Of a part that is nearly all of c, log1p keeps the digits: what is left of c may be far smaller than its rounding.
+    """
+    total, rest = np.where(c > 0, c, 1), c - p
+    less, more = np.minimum(p, rest), np.maximum(p, rest)
+    each: Floats = xlogy(less, less / total) + more * np.log1p(-less / total)
+    return each
 
 
 def xlogy(x: Floats, y: Floats) -> Floats:

@@ -153,7 +153,7 @@ class CrossEntropy(ScalarLoss):
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """p log p + (c − p) log(c − p) − c log c with p = cy − a in [0, c]."""
-        p = c - _rounded_up(c - _rounded_up(c * y - a, c), c)
+        p = _part_of(c * y - a, c)
         return np.inf if np.any((p < 0) | (p > c)) else float(np.sum(entropy(p, c)))
 
 
@@ -175,6 +175,7 @@ def _power_conjugate(e: Floats, where: AnyArray) -> Floats:
     return np.where(where & (e < -1 - 1e-15), np.inf, value)
 
 
-def _rounded_up(p: Floats, size: Floats) -> Floats:
-    """Zero where p lies below it by no more than a difference of numbers of that size is rounded."""
-    return np.where((p < 0) & (p >= -1e-15 * size), 0.0, p)
+def _part_of(p: Floats, c: Floats) -> Floats:
+    """A part of c, also where rounding took it a little below zero or above c. Others stay as they are."""
+    slack = 1e-15 * c
+    return np.where((p < 0) & (p >= -slack), 0.0, np.where((p > c) & (p <= c + slack), c, p))

@@ -12,7 +12,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import weighted_median
 from beeline.losses.base import ScalarLoss
-from beeline.losses.numeric import entropy, softplus, xlogy
+from beeline.losses.numeric import entropy, softplus
 from beeline.losses.settings import positive
 
 __all__ = [
@@ -292,5 +292,6 @@ class LogCosh(ScalarLoss):
         if np.any(np.abs(a) > c):
             return np.inf
         total = np.where(c > 0, c, 1)
-        each = xlogy(c + a, 1 + a / total) + xlogy(c - a, 1 - a / total)
-        return float(np.sum(-y * a + 0.5 * each))
+        with np.errstate(divide="ignore", invalid="ignore"):  # nothing times an infinite logarithm is nothing
+            each = [np.where(part > 0, part * np.log1p(b / total), 0.0) for part, b in ((c + a, a), (c - a, -a))]
+        return float(np.sum(-y * a + 0.5 * (each[0] + each[1])))
