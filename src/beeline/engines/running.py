@@ -35,7 +35,7 @@ class Keeper(Protocol):
         """The part of a shard of the vector of that number, as it is kept."""
 
     def rest(self, parts: Sequence[Any]) -> None:
-        """A verb is done with these parts, for now."""
+        """A verb is done with these parts; the next one may ask for them again."""
 
 
 def run(

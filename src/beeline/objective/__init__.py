@@ -19,11 +19,12 @@ pass over the data.
 from __future__ import annotations
 
 from beeline.objective.certificates import conjugate_bound, tangent_bound
+from beeline.objective.line import Line
 from beeline.objective.null import NullModel
 from beeline.objective.objective import Objective
 from beeline.objective.parameters import Intercept, Parameters
 from beeline.objective.penalty import Penalty
-from beeline.objective.points import Line, Point
+from beeline.objective.points import Point
 
 __all__ = [
     "Intercept",

@@ -17,7 +17,8 @@ from beeline.kernels import dot, solve_positive
 from beeline.losses import VectorLoss
 
 if TYPE_CHECKING:
-    from beeline.objective.points import Line, Point
+    from beeline.objective.line import Line
+    from beeline.objective.points import Point
 
 __all__ = ["best_free", "best_free_by_turns", "best_intercept", "best_intercepts", "level_intercepts", "newton_shifted"]
 

@@ -30,69 +30,71 @@ def concerns_about_search(
 
     `null` is the model without weights; `underfitted` says that the path ended before all features were heard.
     """
-    concerns = []
-    if failure is not None:
-        concerns.append(
-            Concern(
-                Sentence(
-                    f"the search ended after C = {found.curve[-1].C:.6g}, since the next training failed "
-                    f"({type(failure).__name__}: {failure}); scale the features, or set ",
-                    Argument("C_max"),
-                ),
-                ConvergenceWarning,
-            )
-        )
-    if unsolved := found.best.unsolved:
-        trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
-        limit = "time_limit" if found.end is End.TIME and selecting.time_limit else "max_passes"
-        concerns.append(
-            Concern(
-                Sentence(
-                    f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise ",
-                    Argument(limit),
-                    f" (now {getattr(selecting, limit):g}), or scale the features",
-                ),
-                ConvergenceWarning,
-            )
-        )
     if not _is_worth_it(found, null):
-        concerns.append(
-            Concern(
-                Sentence(
-                    f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows "
-                    f"({found.best_score:.5g} at best) noticeably better than that of the intercept alone "
-                    f"({found.null_score:.5g}); ",
-                    _advice(found, null, loss),
-                ),
-                ModelWarning,
-            )
-        )
+        of_path: Concern | None = _of_worth(found, null, loss)
     elif underfitted and found.end is End.LIMIT and selecting.C_max is None:
-        concerns.append(
-            Concern(
-                f"the path has ended at C = {found.curve[-1].C:.6g}, though features that are small beside others "
-                "have more to tell; scale the features",
-                ConvergenceWarning,
-            )
+        of_path = _of_small_features(found)
+    else:
+        of_path = _of_end(found, selecting, null)
+    told = (_of_failure(found, failure), _of_unsolved(found, selecting), of_path)
+    return [concern for concern in told if concern is not None]
+
+
+def _of_failure(found: Selection, failure: Exception | None) -> Concern | None:
+    if failure is None:
+        return None
+    why = f"{type(failure).__name__}: {failure}"
+    sentence = Sentence(
+        f"the search ended after C = {found.curve[-1].C:.6g}, since the next training failed ({why}); scale the "
+        "features, or set ",
+        Argument("C_max"),
+    )
+    return Concern(sentence, ConvergenceWarning)
+
+
+def _of_unsolved(found: Selection, selecting: Selecting) -> Concern | None:
+    if not (unsolved := found.best.unsolved):
+        return None
+    trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
+    limit = "time_limit" if found.end is End.TIME and selecting.time_limit else "max_passes"
+    sentence = Sentence(
+        f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise ",
+        Argument(limit),
+        f" (now {getattr(selecting, limit):g}), or scale the features",
+    )
+    return Concern(sentence, ConvergenceWarning)
+
+
+def _of_worth(found: Selection, null: PathPoint, loss: Loss) -> Concern:
+    sentence = Sentence(
+        f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows ({found.best_score:.5g} at "
+        f"best) noticeably better than that of the intercept alone ({found.null_score:.5g}); ",
+        _advice(found, null, loss),
+    )
+    return Concern(sentence, ModelWarning)
+
+
+def _of_small_features(found: Selection) -> Concern:
+    sentence = (
+        f"the path has ended at C = {found.curve[-1].C:.6g}, though features that are small beside others have more to "
+        "tell; scale the features"
+    )
+    return Concern(sentence, ConvergenceWarning)
+
+
+def _of_end(found: Selection, selecting: Selecting, null: PathPoint) -> Concern | None:
+    """Where the best C is the largest that was tried, and nobody asked for no larger one."""
+    late = found.end is End.TIME
+    is_largest = found.best is max(found.curve, key=lambda point: point.C)
+    if not (is_largest and (late or (found.end is End.LIMIT and selecting.C_max is None))):
+        return None
+    advice = _MORE_TIME if late else "scale the features"
+    if not late and found.best.training_loss <= _NOTHING_LEFT * null.training_loss:
+        advice = Sentence(
+            "training rows are told without a mistake, so that none is large enough: set ", Argument("C_max")
         )
-    elif found.end in (End.LIMIT, End.TIME) and found.best is max(found.curve, key=lambda point: point.C):
-        exact = found.best.training_loss <= _NOTHING_LEFT * null.training_loss
-        advice = _MORE_TIME if found.end is End.TIME else "scale the features"
-        if exact and found.end is not End.TIME:
-            advice = Sentence(
-                "training rows are told without a mistake, so that none is large enough: set ", Argument("C_max")
-            )
-        if found.end is End.TIME or selecting.C_max is None:
-            concerns.append(
-                Concern(
-                    Sentence(
-                        f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; ",
-                        advice,
-                    ),
-                    ConvergenceWarning,
-                )
-            )
-    return concerns
+    start = f"the best C, {found.best_C:.6g}, is the largest that was tried, and {found.end.value}; "
+    return Concern(Sentence(start, advice), ConvergenceWarning)
 
 
 def _advice(found: Selection, null: PathPoint, loss: Loss) -> str:
