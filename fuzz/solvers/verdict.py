@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import traceback
 import warnings
@@ -71,6 +72,7 @@ def _faults(problem: Problem, result: Result) -> list[str]:
     reference = Reference(o, problem.matrix)
     point = o.at(result.theta)
     noise = rounding_of(point) + _DIGITS * max(abs(result.objective), result.scale) + _LOST * o.null.size
+    noise += sys.float_info.min
     own = reference.value(result.theta)
     if not abs(own - result.objective) <= noise:
         faults.append(f"J is {own:.10g} at the weights, and {result.objective:.10g} is said")

@@ -1,6 +1,8 @@
 """Certificates are true where the data are hostile: every gap is held against an optimum that others found."""
 
+import sys
 import warnings
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -235,6 +237,13 @@ class TestLies:
     def test_a_bound_that_is_no_number_says_nothing(self):
         assert _Liar(bound=np.nan).run(self.o).gap == 1
         assert _Liar(bound=np.inf).run(self.o).gap == 1
+
+    def test_numbers_that_have_lost_their_digits_prove_nothing(self):
+        """J and its bound may differ by more than rounding usually leaves, below the least normal number."""
+        o = replace(self.o, costs=self.o.rows.scatter(np.full(40, 1e-315)))
+        result = _Liar(bound=1e-313).run(o)
+        assert result.bound == 0
+        assert result.scale == sys.float_info.min
 
     def test_the_objective_is_evaluated_anew(self):
         result = _Liar(value=1e-9).run(self.o)

@@ -136,15 +136,22 @@ class LocalRows(Rows):
 
     def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
         """The sums over all shards of each part that the verb returns, as a tuple."""
-        if not self._single:
-            return super().sum(verb, *vectors, **small)
-        parts = [vector.parts[0] for vector in vectors]  # type: ignore[attr-defined]
-        return Promise(verb(self.shards[0], *parts, **small))
+        return self._alone(verb, vectors, small) if self._single else super().sum(verb, *vectors, **small)
+
+    def max(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
+        """The largest of each part that the verb returns, as a tuple."""
+        return self._alone(verb, vectors, small) if self._single else super().max(verb, *vectors, **small)
+
+    def _alone(self, verb: Verb, vectors: Sequence[RowVector], small: dict[str, Any]) -> Promise:
+        """What the verb returns of the only shard."""
+        return Promise(verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small))  # type: ignore[attr-defined]
 
     def scatter(self, column: AnyArray) -> RowVector:
         """The array itself, in views; where memory is limited, a copy on disk."""
         if len(column) != self.n_rows:
             raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
+        if self._single:
+            return _LocalVector([column])
         parts = [column[shard.start : shard.stop] for shard in self.shards]
         if self._disk is None:
             return _LocalVector(parts)

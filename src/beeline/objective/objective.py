@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,13 @@ class Objective:
         `free`: b is not regularized; `regularized`: b counts in Ω like a weight; `none`: b = 0.
     n_outputs
         K: how many scores a row has, 1 unless the loss is one of several.
+
+    Attributes
+    ----------
+    parameters
+        The layout of θ, whose `has_intercept`, `size`, `n_weights`, `n_regularized` and `n_free` are here too.
+    couples_rows
+        Whether the loss is no sum over single rows: rows are tied by groups, or by parameters that the loss owns.
     """
 
     rows: Rows
@@ -53,6 +60,14 @@ class Objective:
     strength: float = 1.0
     intercept: Intercept = "free"
     n_outputs: int = 1
+
+    parameters: Parameters = field(init=False)
+    has_intercept: bool = field(init=False)
+    size: int = field(init=False)
+    n_weights: int = field(init=False)
+    n_regularized: int = field(init=False)
+    n_free: int = field(init=False)
+    couples_rows: bool = field(init=False)
 
     @classmethod
     def of(
@@ -73,47 +88,26 @@ class Objective:
             raise ParameterError(
                 f"the strength of the regularizer must be positive, not {self.strength}", parameter="strength"
             )
-        several = self.n_outputs > 1 if isinstance(self.loss, VectorLoss) else self.n_outputs >= 1
-        if not several or self.loss.n_scores(self.n_outputs) != self.n_outputs:
+        vector_loss = self.loss if isinstance(self.loss, VectorLoss) else None
+        if self.n_outputs < (2 if vector_loss else 1) or self.loss.n_scores(self.n_outputs) != self.n_outputs:
             raise ParameterError(f"{self.loss!r} does not take {self.n_outputs} scores a row", parameter="loss")
-        if isinstance(self.loss, VectorLoss):
-            self.loss.check_outputs(self.n_outputs)
+        if vector_loss:
+            vector_loss.check_outputs(self.n_outputs)
+        self._lay_out()
 
-    @cached_property
-    def parameters(self) -> Parameters:
-        """The layout of θ."""
-        n_extra, free = self.loss.n_extra(self.n_outputs), self.loss.free_extra
-        return Parameters.of(self.rows.n_features, self.n_outputs, self.intercept, n_extra, free)
-
-    @cached_property
-    def has_intercept(self) -> bool:
-        """Whether θ ends with intercepts."""
-        return self.parameters.has_intercept
-
-    @cached_property
-    def size(self) -> int:
-        """The length of θ."""
-        return self.parameters.size
-
-    @cached_property
-    def n_weights(self) -> int:
-        """How many coordinates of θ are weights; they come first."""
-        return self.parameters.n_weights
-
-    @cached_property
-    def n_regularized(self) -> int:
-        """How many coordinates of θ, from the first on, count in Ω."""
-        return self.parameters.n_regularized
-
-    @cached_property
-    def n_free(self) -> int:
-        """How many do not."""
-        return self.parameters.n_free
-
-    @cached_property
-    def couples_rows(self) -> bool:
-        """Whether the loss is no sum over single rows: rows are tied by groups, or by parameters that the loss owns."""
-        return self.loss.scope != "row" or self.parameters.n_extra > 0
+    def _lay_out(self) -> None:
+        """Find what follows from the layout of θ: it is asked for again and again."""
+        loss, n_extra = self.loss, self.loss.n_extra(self.n_outputs)
+        p = Parameters.of(self.rows.n_features, self.n_outputs, self.intercept, n_extra, loss.free_extra)
+        vars(self).update(
+            parameters=p,
+            has_intercept=p.has_intercept,
+            size=p.size,
+            n_weights=p.n_weights,
+            n_regularized=p.n_regularized,
+            n_free=p.n_free,
+            couples_rows=loss.scope != "row" or n_extra > 0,
+        )
 
     @cached_property
     def has_curvature(self) -> bool:
@@ -160,7 +154,7 @@ class Objective:
         mean = float(np.sum(totals)) / count
         return math.sqrt(self.rows.sum(columns.spread_about, self.labels, mean=mean).value[0] / count)
 
-    @cached_property
+    @property
     def longest_row(self) -> float:
         """max ‖x_i‖, with the 1 of a regularized intercept; one pass, shared by all objectives over the rows."""
         longest = self.rows.longest_row
@@ -211,12 +205,12 @@ class Objective:
 
     def with_strength(self, strength: float) -> Objective:
         """The same objective with another strength of Ω; all else is shared."""
-        shared = "total_cost", "label_totals", "natural_width", "longest_row", "compact_costs"
+        shared = "total_cost", "label_totals", "natural_width", "compact_costs"
         return self._sharing(replace(self, strength=strength), *shared, always=("null",))
 
     def with_loss(self, loss: Loss) -> Objective:
         """The same objective with another loss; the rows, labels and costs are shared."""
-        return self._sharing(replace(self, loss=loss), "total_cost", "label_totals", "longest_row", "compact_costs")
+        return self._sharing(replace(self, loss=loss), "total_cost", "label_totals", "compact_costs")
 
     def _sharing(self, other: Objective, *names: str, always: tuple[str, ...] = ()) -> Objective:
         """The other objective, with what is known here; some things are found out now, for both."""

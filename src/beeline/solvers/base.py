@@ -56,6 +56,8 @@ __all__ = [
 _NOTHING = 1e-12
 # Objectives that differ by less, relatively, are the same but for rounding.
 _ALIKE = 1e-15
+# Sums of numbers below this have lost their digits.
+_LEAST = sys.float_info.min
 # Below these, a kernel that takes all iterations at once may have nothing to show for them.
 _FEW_PASSES, _FEW_SECONDS = 20.0, 1.0
 # A gap that rounding alone may leave; who asks for less, and gets this, has got all there is.
@@ -252,7 +254,7 @@ class _Run:
         self.solver, self.objective, self.callback, self.start = solver, objective, callback, start
         self.clock = time.perf_counter()
         self.null = objective.null
-        self.scale = _NOTHING * self.null.size
+        self.scale = max(_NOTHING * self.null.size, _LEAST)
         self.last: Step | None = None
         self.theta, self.value = self.null.theta, math.inf  # of the best point
         self.point: Point | None = None
@@ -333,7 +335,7 @@ class _Run:
         if not self.value <= self.null.value:
             self._give_up_point()
         if self.provable and math.isfinite(step.bound):
-            self.bound = max(self.bound, step.bound)
+            self.bound = max(self.bound, step.bound - _LEAST)
         seconds = time.perf_counter() - self.clock
         stop = self.callback(self._best(seconds)) if self.callback else None
         if self.gap <= self.solver.tol or step.final:

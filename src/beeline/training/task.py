@@ -139,7 +139,7 @@ class Task:
             )
         self.loss.check_labels(self.labels)
 
-    @property
+    @cached_property
     def form(self) -> str:
         """How classes are told apart: `multiclass`, decided."""
         if self.joint_only:
@@ -149,12 +149,12 @@ class Task:
         several = self.n_classes is not None and self.n_classes > 2
         return "softmax" if several and isinstance(self.loss, Logistic) and self.regularizer.smooth else "ovr"
 
-    @property
+    @cached_property
     def joint_only(self) -> bool:
         """Whether the loss says itself how classes are told apart."""
         return isinstance(self.loss, VectorLoss) or self.loss.scope != "row"
 
-    @property
+    @cached_property
     def joint_loss(self) -> Loss | None:
         """The loss of all outputs together; None where each output has a problem of its own."""
         if isinstance(self.loss, VectorLoss):
@@ -208,9 +208,8 @@ class Task:
     def _columns(self) -> list[RowVector]:
         """The labels of each problem of one score."""
         if self.n_classes is None:
-            matrix = np.asarray(self.labels, dtype=np.float64)
-            each = matrix.T if matrix.ndim > 1 else [matrix]
-            return [self.rows.scatter(np.ascontiguousarray(column)) for column in each]
+            labels = np.ascontiguousarray(self.labels.T, dtype=np.float64)
+            return [self.rows.scatter(column) for column in (labels if labels.ndim > 1 else [labels])]
         numbers = self.rows.scatter(self.labels)
         positive = [1] if self.n_classes <= 2 else range(self.n_classes)
         return [self.rows.map(columns.one_against_rest, numbers, k=k) for k in positive]

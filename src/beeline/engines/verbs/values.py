@@ -88,7 +88,9 @@ def best_constant(shard: Shard, y: Floats, c: Floats, *, loss: Loss) -> tuple[Fl
     best = loss.best_constant(y, c)
     if best is None:
         return None, np.nan
-    return best, loss.sum(np.full((len(y), *np.shape(best)), best), y, c)
+    z = np.empty((len(y), *getattr(best, "shape", ())))
+    z[:] = best
+    return best, loss.sum(z, y, c)
 
 
 def curvature_diagonals(shard: Shard, h: Floats, *, loss: VectorLoss) -> Floats:

@@ -18,7 +18,7 @@ from beeline.losses import Loss
 from beeline.objective import Objective
 from beeline.solvers.dual.shuffled import Centred, ShuffledRows
 
-__all__ = ["DualBlocks", "Geometry", "SparseDual", "Visits"]
+__all__ = ["DualBlocks", "Geometry", "SparseDual", "Visits", "sweeps_over"]
 
 _NONE = np.zeros(0)
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
@@ -94,6 +94,16 @@ class Visits(NamedTuple):
         rounding = _ROUNDING * (norms + geometry.mean_norm)
         norms = np.maximum(norms - 2 * means + geometry.mean_norm, 0.0) + rounding
         return cls(block.arrays, order, False, norms, means)
+
+
+def sweeps_over(  # noqa: PLR0913
+    visits: Visits, labels: Floats, costs: Floats, a: Floats, w: Floats, loss: Loss, geometry: Geometry, *, seed: int
+) -> DualSweeps:
+    """The kernel that descends upon rows with these variables, as if there were no others; it changes w in place."""
+    rows = visits.arrays, visits.order, visits.copied
+    sweeps = DualSweeps(*rows, labels, costs, a, w, str(loss.compiled), loss.parameters, seed)
+    sweeps.measure(visits.norms, visits.means, 1 / geometry.modulus, geometry.rho, geometry.mean_norm)
+    return sweeps
 
 
 class SparseDual:
@@ -187,26 +197,10 @@ class DualBlocks:
             raise ValueError("a row is in a block twice")
         visits = Visits.of_block(block, self.geometry, self._next_seed())
         self._numbers = np.array(numbers, dtype=np.int64)
-        self.begin(visits, labels, costs, self.variables.of(self._numbers))
+        a, seed = self.variables.of(self._numbers), self.seed + self._n_blocks
+        self.sweeps = sweeps_over(visits, labels, costs, a, self.w, self.loss, self.geometry, seed=seed)
         self.sweeps.set_sums(*self._sums)
         self.sweeps.set_centre(self._centre)
-
-    def begin(self, visits: Visits, labels: Floats, costs: Floats, a: Floats) -> None:
-        """Begin with rows that have these variables, as if there were no others."""
-        g, loss = self.geometry, self.loss
-        self.sweeps = DualSweeps(
-            visits.arrays,
-            visits.order,
-            visits.copied,
-            labels,
-            costs,
-            a,
-            self.w,
-            str(loss.compiled),
-            loss.parameters,
-            self.seed + self._n_blocks,
-        )
-        self.sweeps.measure(visits.norms, visits.means, 1 / g.modulus, g.rho, g.mean_norm)
 
     def leave(self) -> None:
         """Keep what has become of the block; there is none then until the next `take`."""

@@ -17,7 +17,7 @@ from beeline.losses import Loss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
 from beeline.solvers.base import Solver, State, Step
-from beeline.solvers.dual.blocks import DualBlocks, Geometry, Visits
+from beeline.solvers.dual.blocks import Geometry, Visits, sweeps_over
 from beeline.solvers.dual.shuffled import ShuffledRows
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 
@@ -50,7 +50,7 @@ class DualCD(Solver):
     Cost of a sweep: two multiplications an entry of the rows that are left, on one thread. Gap checks take about one
     seventh of the time. Memory: 64 bytes a row, and a copy of the rows where they are short.
 
-    The seed says in which order the rows are taken. The sweeps are those of `DualBlocks`, with all rows in one block.
+    The seed says in which order the rows are taken. The sweeps are those of `DualBlocks`, over all rows.
     """
 
     name = "dual_cd"
@@ -131,9 +131,8 @@ class _Descent:
             a, b = self._warm(start)
         self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.rows.n_features)
         geometry = Geometry.of(o, rows.centred if o.intercept == "free" else None)
-        blocks = DualBlocks(o.loss, geometry, self.w, solver.seed)
-        blocks.begin(Visits.of_all(rows, geometry), self.labels, self.costs, a)
-        self.sweeps = blocks.sweeps
+        visits = Visits.of_all(rows, geometry)
+        self.sweeps = sweeps_over(visits, self.labels, self.costs, a, self.w, o.loss, geometry, seed=solver.seed)
         self.sweeps.set_centre(b)
         self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
         self.nnz = max(1, o.rows.nnz)
