@@ -10,11 +10,18 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 DOCS = Path(__file__).parent.parent / "docs"
+# What one's own parts are derived from, by where it is imported from.
+_BASES = {
+    "beeline.losses": ("ScalarLoss", "VectorLoss", "GroupLoss"),
+    "beeline.regularizers": ("Regularizer",),
+    "beeline.solvers": ("Solver", "State"),
+}
 NOTE = "<!-- Written by `make docs`; a test fails when it is out of date. -->"
 
 
@@ -83,6 +90,10 @@ def api_reference() -> str:
     from beeline.data.options import ReadOptions
 
     parts += _described("ReadOptions", ReadOptions, level=2)
+    for home, kinds in _BASES.items():
+        module = import_module(home)
+        for kind in kinds:
+            parts += _described(f"{home}.{kind}", getattr(module, kind), level=2)
     tree = inspect.cleandoc(beeline.exceptions.__doc__ or "").replace("::\n\n", ":\n\n")
     return "\n\n".join([*parts, "## beeline.exceptions", tree]) + "\n"
 

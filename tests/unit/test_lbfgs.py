@@ -28,7 +28,7 @@ def test_figures_are_those_of_the_gap(regularizer):
 
 def test_a_longer_memory_takes_fewer_steps():
     o = problem(Logistic(), n=500, d=30, strength=0.01)
-    assert LBFGS(1e-8, memory=10).solve(o).iterations < LBFGS(1e-8, memory=1).solve(o).iterations
+    assert LBFGS(1e-8, history=10).solve(o).iterations < LBFGS(1e-8, history=1).solve(o).iterations
 
 
 def test_changes_whose_square_vanishes_are_no_curvature():
@@ -43,7 +43,7 @@ def test_changes_whose_square_vanishes_are_no_curvature():
 
 def test_what_it_cannot_take():
     with pytest.raises(ParameterError, match="memory must be at least 1, not 0"):
-        LBFGS(memory=0)
+        LBFGS(history=0)
     with pytest.raises(ParameterError, match="'lbfgs' needs a smooth loss"):
         LBFGS().solve(problem(Hinge()))
 

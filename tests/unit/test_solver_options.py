@@ -58,11 +58,11 @@ def test_all_forms_train_the_same_model(solver):
 
 @pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 def test_every_estimator_takes_a_solver_and_a_time_limit(kind):
-    estimator = kind(solver=("lbfgs", {"memory": 3}), time_limit=60.0)
+    estimator = kind(solver=("lbfgs", {"history": 3}), time_limit=60.0)
     again = clone(estimator)
-    assert again.get_params()["solver"] == ("lbfgs", {"memory": 3})
+    assert again.get_params()["solver"] == ("lbfgs", {"history": 3})
     assert again.get_params()["time_limit"] == 60.0
-    assert repr(clone(kind(solver=LBFGS(memory=3))).solver) == "LBFGS(memory=3)"
+    assert repr(clone(kind(solver=LBFGS(history=3))).solver) == "LBFGS(history=3)"
 
 
 def test_clones_and_pickles():
@@ -82,7 +82,7 @@ def test_clones_and_pickles():
 
 
 def test_grid_search():
-    grid = {"solver": ["newton", ("lbfgs", {"memory": 2}), LBFGS(memory=20)], "C": [0.1, 1.0]}
+    grid = {"solver": ["newton", ("lbfgs", {"history": 2}), LBFGS(history=20)], "C": [0.1, 1.0]}
     found = GridSearchCV(LogisticRegression(), grid, cv=2).fit(X, Y)
     assert found.best_score_ > 0.7
     assert len(found.cv_results_["params"]) == 6
@@ -148,10 +148,10 @@ def test_searches_take_options():
         (("bundle", {"max_planes": 7.5}), "max_planes must be a whole number or None, not 7.5"),
         (("bundle", {"nonnegative": "yes"}), "nonnegative must be True or False, not 'yes'"),
         (("bundle", {"bounds": 3}), r"bounds must be a pair, \(lower, upper\), of numbers, not 3"),
-        (("lbfgs", {"memory": True}), "memory must be a whole number, not True"),
+        (("lbfgs", {"history": True}), "history must be a whole number, not True"),
         (("newton", {"linear_solver": 3}), "linear_solver must be one of auto, cholesky, cg, not 3"),
         (("sgd", {}), "there is no solver 'sgd'; there are auto, newton"),
-        (("auto", {"memory": 3}), "auto has no options, such as 'memory'; name the solver"),
+        (("auto", {"history": 3}), "auto has no options, such as 'history'; name the solver"),
         (Bundle, r"give a solver, Bundle\(\), and not its class"),
         (7, "solver must be a name, a pair of a name and its options, or a solver, not 7"),
         (("bundle", "bmrm"), "solver must be a name, a pair"),

@@ -141,6 +141,7 @@ class Settings:
         numbers = {"tol": float(self.tol), "max_passes": float(self.max_passes), "seed": int(self.seed)}
         record |= {"probability": bool(self.probability), **numbers}
         record["time_limit"] = None if self.time_limit is None else float(self.time_limit)
+        record["memory"] = self.resources.budget
         record |= solver_settings(self.solver)
         return {name: value for name, value in record.items() if value is not None}
 

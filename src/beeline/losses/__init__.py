@@ -91,6 +91,7 @@ __all__ = [
     "WestonWatkins",
     "check_loss",
     "get_loss",
+    "is_built_in",
     "loss_settings",
 ]
 
@@ -135,6 +136,11 @@ _KINDS: tuple[type[Loss], ...] = (
 )
 
 LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
+
+
+def is_built_in(loss: Loss) -> bool:
+    """Whether the loss is one of the library's, and none of one's own, derived from one or not."""
+    return type(loss) in LOSSES.values()
 
 
 def loss_settings(name: str) -> dict[str, Any]:

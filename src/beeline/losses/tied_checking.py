@@ -16,7 +16,7 @@ from beeline.losses.base import Loss, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.checking import jumps
 from beeline.losses.groups import GroupLoss
 
-__all__ = ["check_tied_loss", "fault_between", "settle_tied_smoothness"]
+__all__ = ["check_tied_loss", "fault_of_tied_loss", "settle_tied_smoothness"]
 
 _LINES, _PLACES = 4, 13
 _FEW_LINES, _FEW_PLACES = 2, 4  # on which kinks are looked for, which takes many more looks
@@ -57,7 +57,7 @@ def settle_tied_smoothness(loss: Loss, y: Floats, starts: Ints, n_outputs: int) 
     vars(loss)["smooth"] = True
 
 
-def fault_between(loss: Loss, y: Floats, c: Floats, begin: Floats, end: Floats) -> str | None:
+def fault_of_tied_loss(loss: Loss, y: Floats, c: Floats, begin: Floats, end: Floats) -> str | None:
     """What is wrong with a loss on the way from some scores of all rows to others, and beyond; None: nothing."""
     moves = np.any(begin != end) or (loss.extra_change is not None and loss.extra_change.any())
     if loss.trusted or not loss.convex or not moves:

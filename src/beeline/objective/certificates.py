@@ -169,7 +169,7 @@ def _given_up_together(o: Objective, slopes: RowVector, totals: Floats, size: fl
         return 0.0, 0.0
     if o.n_free > 1 or o.loss.scope != "group" or o.parameters.n_extra:
         return 1.0, size
-    up, down = o.rows.sum(values.group_slope_sums, slopes).value
+    up, down = o.rows.sum(values.signed_group_sums, slopes).value
     given_up = min(1.0, abs(float(totals[0])) / max(up if totals[0] > 0 else -down, abs(float(totals[0]))))
     return given_up, given_up * size
 
@@ -205,7 +205,7 @@ def cancelling_parts(sums: Floats, totals: Floats, rounding: float) -> Floats:
 def _group_sums(o: Objective, slopes: RowVector) -> Floats:
     """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
     by_class = o.loss.labels == "classes"
-    sums: Floats = o.rows.sum(values.slope_group_sums, slopes, o.labels, by_class=by_class).value[0]
+    sums: Floats = o.rows.sum(values.slope_sums_of_alike, slopes, o.labels, by_class=by_class).value[0]
     return sums
 
 

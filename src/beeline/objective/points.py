@@ -74,10 +74,6 @@ class Point:
     def _loss(self) -> Promise:
         return self._derivatives[2] if self.objective.has_curvature else self._loss_sum
 
-    def ask(self) -> None:
-        """Ask for all that solvers want to know of a point: it comes with the next trip."""
-        self._ask()
-
     def with_loss_value(self) -> Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
         if "loss" not in vars(self):
@@ -86,12 +82,12 @@ class Point:
 
     def _fetch(self, name: str) -> Any:  # noqa: ANN401
         """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for."""
-        self._ask()
+        self.ask()
         promise: Promise = getattr(self, name)
         return promise.value[0]
 
-    def _ask(self) -> None:
-        """Ask for all that solvers want to know of a point, where questions are queued."""
+    def ask(self) -> None:
+        """Ask for all that solvers want to know of a point, where questions are queued: it comes with the next trip."""
         if not self.objective.rows.immediate and "asked" not in vars(self):
             vars(self)["asked"] = True
             _ = self._loss, self._size_sum, self._total_sum, self._gradient_sums
@@ -192,7 +188,7 @@ class Point:
     @cached_property
     def loss_gradient(self) -> Floats:
         """The gradient of the loss alone; one pass."""
-        self._ask()
+        self.ask()
         o = self.objective
         if not o.parameters.n_extra:
             return o.from_sums(self._gradient_sums)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from beeline.exceptions import ParameterError
 from beeline.regularizers.base import Regularizer
-from beeline.regularizers.checking import check_regularizer, fault_between
+from beeline.regularizers.checking import check_regularizer, fault_of_omega
 from beeline.regularizers.separable import L1, L2, ElasticNet
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "ElasticNet",
     "Regularizer",
     "check_regularizer",
-    "fault_between",
+    "fault_of_omega",
     "get_regularizer",
 ]
 

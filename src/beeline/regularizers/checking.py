@@ -16,7 +16,7 @@ from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.regularizers.base import Regularizer
 
-__all__ = ["check_regularizer", "fault_between"]
+__all__ = ["check_regularizer", "fault_of_omega"]
 
 _LINES, _PLACES, _LANCZOS = 6, 9, 60
 _STEP, _CLOSE = 1e-6, 1e-4
@@ -57,7 +57,7 @@ def check_regularizer(omega: Regularizer, n_features: int) -> None:
         _check_prox(omega, random.normal(size=n_features))
 
 
-def fault_between(omega: Regularizer, begin: Floats, end: Floats) -> str | None:
+def fault_of_omega(omega: Regularizer, begin: Floats, end: Floats) -> str | None:
     """What is wrong with a regularizer on the line between two vectors of weights and beyond; None: nothing."""
     if omega.trusted or not np.any(end != begin):
         return None

@@ -22,10 +22,10 @@ from beeline._sentences import Argument, Sentence
 from beeline._types import Floats
 from beeline.engines.verbs import values
 from beeline.exceptions import ConvergenceWarning, ParameterError
-from beeline.losses import LOSSES, VectorLoss
+from beeline.losses import VectorLoss, is_built_in
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
-from beeline.regularizers import fault_between
+from beeline.regularizers import fault_of_omega
 from beeline.solvers.needs import Needs, refusal, unmet
 from beeline.solvers.options import SolverOptions
 from beeline.solvers.result import (
@@ -383,7 +383,7 @@ class _Run:
     def _doubt(self) -> str | None:
         """What is wrong with a loss or Ω of one's own where training got to; then no bound was one, nor any gap."""
         o = self.objective
-        doubt = self._doubt_of_loss() if self.provable and type(o.loss) not in LOSSES.values() else None
+        doubt = self._doubt_of_loss() if self.provable and not is_built_in(o.loss) else None
         if doubt is None and not o.regularizer.separable:
             doubt = self._doubt_of_omega()
         if doubt is not None:
@@ -403,7 +403,7 @@ class _Run:
         o = self.objective
         weights, _ = o.split(self.theta)
         for w in weights.reshape(o.rows.n_features, -1).T:
-            if fault := fault_between(o.regularizer, np.zeros(len(w)), np.ascontiguousarray(w)):
+            if fault := fault_of_omega(o.regularizer, np.zeros(len(w)), np.ascontiguousarray(w)):
                 return f"{o.regularizer!r} {fault}"
         return None
 
@@ -436,4 +436,4 @@ def _centred(o: Objective, theta: Floats) -> Floats:
 
 def never_negative(objective: Objective) -> bool:
     """Whether the loss is one of the library's, none of which is ever negative; one of one's own is believed less."""
-    return type(objective.loss) in LOSSES.values()
+    return is_built_in(objective.loss)

@@ -33,13 +33,13 @@ _PATIENCE = 20  # steps that may win nothing
 class LBFGSOptions(SolverOptions):
     """Options of L-BFGS."""
 
-    memory: int = option(10, "How many of the last steps stand for the Hessian.", least=1)
+    history: int = option(10, "How many of the last steps stand for the Hessian.", least=1)
 
 
 class LBFGS(Solver):
     """Minimises a smooth loss, of which it asks for values and slopes only (B8; section 4.2 of the paper).
 
-    J(θ) is lowered along −H∂J(θ), where H stands for the inverse of the Hessian: it is made of the last `memory` steps
+    J(θ) is lowered along −H∂J(θ), where H stands for the inverse of the Hessian: it is made of the last `history` steps
     and of what they did to the gradient (Nocedal 1980). With L2 the scores move with the step, so that the line search
     costs no pass; the bound is that of lemma 5, J − ‖∂J‖²/(2λ).
 
@@ -55,7 +55,7 @@ class LBFGS(Solver):
     gradient has fallen to `tol` of what it is at zero weights. A free intercept is one more coordinate then.
 
     Cost of an iteration: one pass for the gradient and one for the scores of the step; one for each step that is tried
-    with L1, nearly always one. Memory: 2·`memory` vectors of weights, a few of rows. A result's `facts` have its
+    with L1, nearly always one. Memory: 2·`history` vectors of weights, a few of rows. A result's `facts` have its
     significant figures, −log₁₀ of the gap relative to the mean of J and its bound.
 
     Options are those of `LBFGSOptions`.
@@ -74,7 +74,7 @@ class LBFGS(Solver):
             theta = np.append(np.maximum(theta[:signed], 0), theta[signed:])
         level = with_best_intercepts if objective.loss.convex else _as_it_is
         point, passes = level(objective.at(theta), _LEVEL * self.tol), float(start is not None)
-        pairs, bound, still = _Pairs(self.options.memory), -math.inf, 0
+        pairs, bound, still = _Pairs(self.options.history), -math.inf, 0
         small = 0.0 if objective.loss.convex else self.tol * _norm_of_gradient(objective.at())
         while True:
             passes += 1
@@ -127,8 +127,8 @@ def smooth_gradient(point: Point) -> Floats:
 class _Pairs:
     """Steps s and changes y of the gradient: what H is made of."""
 
-    def __init__(self, memory: int) -> None:
-        self.kept: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
+    def __init__(self, history: int) -> None:
+        self.kept: deque[tuple[Floats, Floats, float]] = deque(maxlen=history)
 
     def add(self, s: Floats, y: Floats) -> None:
         """One more pair, unless it shows no curvature, or so little that its square is nothing."""

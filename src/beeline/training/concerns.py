@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from beeline._sentences import Argument, Sentence
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import LOSSES, Loss
+from beeline.losses import Loss, is_built_in
 from beeline.solvers.base import Result, Solver, Status
 
 __all__ = ["Concern", "concerns_about", "gained", "warn_of"]
@@ -51,7 +51,7 @@ def concerns_about(
     missed = [(result, sentence) for result in results if (sentence := solver.concern(result))]
     if missed:
         result, sentence = max(missed, key=lambda pair: pair[0].gap)
-        if result.status is Status.STALLED and result.doubt is None and type(loss) not in LOSSES.values():
+        if result.status is Status.STALLED and result.doubt is None and not is_built_in(loss):
             sentence += f"; {loss!r} may have kinks, or be infinite, where training got to"
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""
         found.append(Concern(sentence + among, ConvergenceWarning))

@@ -15,7 +15,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
-from beeline.losses import LOSSES, RowLoss, VectorLoss
+from beeline.losses import LOSSES, RowLoss, VectorLoss, is_built_in
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
 from beeline.objective import Objective
@@ -134,7 +134,7 @@ def check_own_parts(objective: Objective) -> None:
     if not objective.regularizer.separable:
         check_regularizer(objective.regularizer, objective.rows.n_features)
     loss = objective.loss
-    if type(loss) in LOSSES.values():
+    if is_built_in(loss):
         return
     if loss.name in LOSSES:
         raise ParameterError(f"the library has a loss {loss.name!r}; give {loss!r} another name", parameter="loss")

@@ -43,6 +43,7 @@ def write_result_page(
 
 def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
     """What was learned, from what, and all that was said about how."""
+    from beeline.data.options import size_in_words
     from beeline.kernels import num_threads
 
     data, settings = prepared.data, prepared.settings
@@ -58,6 +59,8 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
         facts |= {"calibrated probabilities": settings.probability}
     facts |= {"tolerance": settings.tol, "most passes": settings.max_passes}
     facts |= {"time limit": "none" if settings.time_limit is None else f"{number_text(settings.time_limit)} s"}
+    budget = settings.resources.budget
+    facts |= {"memory": "no limit was set" if budget is None else size_in_words(budget)}
     return facts | {"solver": _solver(settings), "seed": settings.seed, "threads": num_threads()}
 
 

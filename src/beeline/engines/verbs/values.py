@@ -9,7 +9,7 @@ from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
 from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.checking import fault_after_training
-from beeline.losses.tied_checking import fault_between
+from beeline.losses.tied_checking import fault_of_tied_loss
 
 __all__ = [
     "along",
@@ -19,14 +19,14 @@ __all__ = [
     "curvature_sample",
     "derivatives",
     "faults",
-    "group_slope_sums",
     "intercept_hessian",
     "interval_cut",
     "kink_histogram",
     "kinks_in_bucket",
     "loss_sum",
-    "slope_group_sums",
+    "signed_group_sums",
     "slope_size_at",
+    "slope_sums_of_alike",
     "slopes",
     "slopes_and_extra",
     "within",
@@ -115,7 +115,7 @@ def intercept_hessian(shard: Shard, h: Floats, *, loss: VectorLoss) -> tuple[Flo
     return (matrix,)
 
 
-def slope_group_sums(shard: Shard, u: Floats, y: Floats, *, by_class: bool) -> tuple[Floats]:
+def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, by_class: bool) -> tuple[Floats]:
     """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
     k = u.shape[1]
     sums = np.zeros((k if by_class else 2 * k, k))
@@ -201,7 +201,7 @@ def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: 
     """
     begin = np.broadcast_to(start, z.shape)
     if isinstance(loss, GroupLoss) or loss.extra is not None:
-        fault = fault_between(within(loss, shard), y, c, begin, z)
+        fault = fault_of_tied_loss(within(loss, shard), y, c, begin, z)
     else:
         assert isinstance(loss, RowLoss)
         some = c > 0
@@ -209,7 +209,7 @@ def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: 
     return ([fault] if fault else [],)
 
 
-def group_slope_sums(shard: Shard, u: Floats) -> tuple[float, float]:
+def signed_group_sums(shard: Shard, u: Floats) -> tuple[float, float]:
     """The sums of the slopes of groups: over those of which they are positive, and over the others."""
     sums = np.add.reduceat(u, shard.groups[:-1]) if shard.groups is not None else np.array([u.sum()])
     return float(sums[sums > 0].sum()), float(sums[sums < 0].sum())

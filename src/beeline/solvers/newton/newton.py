@@ -25,7 +25,7 @@ __all__ = ["MOST_FEATURES", "Newton", "NewtonOptions", "SmoothedNewton"]
 LinearSolver = Literal["auto", "cholesky", "cg"]
 _EXACT = 1e-8
 _ROUNDING = 1e-14  # of J
-_FINEST = 1e-8  # part of the accuracy that is tried before a run ends
+_FINEST = 1e-8  # part of the usual accuracy of a direction, where a step wins little
 MOST_FEATURES = 5000  # for which a matrix of features by features is made at all
 
 
@@ -160,7 +160,7 @@ class SmoothedNewton(Newton):
     name = "rounded_newton"
     needs = Needs(loss=("rounded",), omega="l2", nonnegative=False)
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
-    _ACCURACY, _FINEST = 0.1, 1e-8  # of a direction by conjugate gradients, finer where a step wins little
+    _ACCURACY = 0.1  # of a direction by conjugate gradients, finer where a step wins little
     _SLOW = 0.1  # of the tolerance
     _LEAST = 1e-3  # curvature, as a part of the largest, that counts in the Hessian
     _GOOD_START = 1e-3  # relative gap of a start that is kept
@@ -205,7 +205,7 @@ class SmoothedNewton(Newton):
             moved = _move(point, direction)
             # Narrow kinks are stiff, and hide all else from a rough direction.
             if moved is None or before - moved.value < self._SLOW * self.tol * abs(before):
-                accuracy = max(self._FINEST, 0.1 * accuracy)
+                accuracy = max(_FINEST, 0.1 * accuracy)
             if moved is not None:
                 # Always the best: a bound that is low because of the intercept must not excuse the intercept.
                 point = moved.with_best_intercept()
