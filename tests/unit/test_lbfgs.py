@@ -42,7 +42,7 @@ def test_changes_whose_square_vanishes_are_no_curvature():
 
 
 def test_what_it_cannot_take():
-    with pytest.raises(ParameterError, match="memory must be at least 1, not 0"):
+    with pytest.raises(ParameterError, match="history must be at least 1, not 0"):
         LBFGS(history=0)
     with pytest.raises(ParameterError, match="'lbfgs' needs a smooth loss"):
         LBFGS().solve(problem(Hinge()))
