@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from beeline._sentences import Argument
+from beeline.data.batches import BatchReader, gives_batches, is_arrow_stream, spooled
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.files.finding import SourceFile, common_format, find_files
+from beeline.data.files.scratch import folder_for_a_while
 from beeline.data.options import ReadOptions, parse_size
 from beeline.data.reader import Progress, Reader, RestartReading
 from beeline.data.recipe.recipe import Recipe
@@ -35,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["convert", "is_store", "open_reader", "open_store", "read"]
 
 Source = Any
-"""A path, a URI, several of them, a folder, or an object in memory: arrays, SciPy matrices, frames, Arrow tables."""
+"""A path, a URI, several of them, a folder, an object in memory (arrays, SciPy matrices, frames, Arrow tables), or an
+iterator of batches."""
 
 
 def read(
@@ -81,13 +86,14 @@ def read(
     return _as_reader(source, chosen, progress).read()
 
 
-def convert(
+def convert(  # noqa: PLR0913 — what a user may give
     source: Source,
     path: str | os.PathLike[str],
     *,
     memory: str | int = "512M",
     shuffle: bool = False,
     seed: int | None = None,
+    merge: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
     **options: Any,  # noqa: ANN401
@@ -97,13 +103,18 @@ def convert(
     Parameters
     ----------
     source
-        As for `read`; also a data set, to write it down, or a reader, to ask it afterwards what it passed over.
+        As for `read`; also a data set, to write it down, or a reader, to ask it afterwards what it passed over; or an
+        iterator of batches, each an X, (X, y) or (X, y, weights), or an object with XGBoost's `next` and `reset`. It is
+        walked once, and no more than a batch is held. A stream of Arrow record batches goes through a temporary file.
     path
         The store's folder. It appears under this name only when it is complete.
     memory
         How much memory the conversion may use for data, as bytes or a text such as `512M`.
     shuffle, seed
         Put the rows (or whole queries) in a random order, the same for the same seed (0 when not given).
+    merge
+        Keep one row of all that have the same features and label, with their weights added. It takes 40 bytes a row of
+        the memory, and the room of the rows on the disk once more for a while.
     overwrite
         Replace a store that is already there.
     progress
@@ -122,12 +133,43 @@ def convert(
         raise ParameterError(
             Argument("seed"), " has no meaning without ", Argument("shuffle"), "; leave it out, or shuffle the rows"
         )
+    if is_arrow_stream(source):
+        with spooled(source) as file:
+            return convert(
+                file,
+                path,
+                memory=memory,
+                shuffle=shuffle,
+                seed=seed,
+                merge=merge,
+                overwrite=overwrite,
+                progress=progress,
+                **options,
+            )
     budget = parse_size(memory)
     chosen = ReadOptions(**options)
     reader = _as_reader(source, chosen, progress)
-    with StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=(seed or 0) if shuffle else None) as writer:
-        n_features = _write_all(reader, writer, budget // 2)
-        return writer.finish(reader.recipe, n_features)
+    with ExitStack() as stack:
+        if merge:
+            from beeline.data.merging import MergingReader
+
+            rows = stack.enter_context(_written_down(reader, Path(path), budget // 2))
+            reader = MergingReader(rows, reader.progress)
+        writer = StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=(seed or 0) if shuffle else None)
+        with writer:
+            n_features = _write_all(reader, writer, budget // 2)
+            return writer.finish(reader.recipe, n_features)
+
+
+@contextmanager
+def _written_down(reader: Reader, path: Path, memory: int) -> Iterator[Dataset]:
+    """A store of the rows beside a path, for a while: what is walked twice has to lie somewhere."""
+    from beeline.data.store import StoreWriter
+
+    folder = path.parent / f".{path.name}.rows-{os.getpid()}-{secrets.token_hex(4)}"
+    with folder_for_a_while(folder), StoreWriter(folder, overwrite=False, memory=memory, shuffle=None) as writer:
+        n_features = _write_all(reader, writer, memory)
+        yield writer.finish(reader.recipe, n_features)
 
 
 def open_reader(source: Source, options: ReadOptions, progress: Progress | None = None) -> Reader:
@@ -189,6 +231,8 @@ def _as_reader(source: Source, options: ReadOptions, progress: Progress | None) 
         return DatasetReader(from_arrays(source, allow_nonfinite=options.allow_nonfinite), options, progress)
     if isinstance(source, Dataset):
         return DatasetReader(source, options, progress)
+    if gives_batches(source):
+        return BatchReader(source, options, progress)
     return open_reader(source, options, progress)
 
 

@@ -29,6 +29,9 @@ def convert(
         int | None,
         Option("With --shuffle: the same seed, the same order; 0 if not given.", metavar="N"),
     ] = None,
+    merge: Annotated[
+        bool, Option("Keep one row of all that are equal, with their weights added; 40 bytes a row.", ("--merge",))
+    ] = False,
     overwrite: Annotated[bool, Option("Replace a store that is already there.", ("--overwrite",))] = False,
     threads: Threads = None,
     json: Json = False,
@@ -55,7 +58,9 @@ def convert(
         started = time.perf_counter()
         with progress_bar() as progress:
             reader = open_reader(sources[0] if len(sources) == 1 else sources, ReadOptions(**reading), progress)
-            made = convert_source(reader, store, memory=memory, shuffle=shuffle, seed=seed, overwrite=overwrite)
+            made = convert_source(
+                reader, store, memory=memory, shuffle=shuffle, seed=seed, merge=merge, overwrite=overwrite
+            )
         facts = store_facts(made) | reader_facts(reader)
         facts |= {"path": store, "seconds": time.perf_counter() - started}
         if json:
