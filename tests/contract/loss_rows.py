@@ -4,6 +4,8 @@ import numpy as np
 
 from beeline.losses import LOSSES
 
+CONVEX = {name: kind for name, kind in LOSSES.items() if kind.convex}
+
 SETTINGS = {
     "epsilon": (0.0, 0.2),
     "width": (0.05, 0.7),
@@ -17,8 +19,8 @@ SETTINGS = {
 
 
 def instances(base):
-    """Every loss of a kind, with small and large settings."""
-    for kind in LOSSES.values():
+    """Every convex loss of a kind, with small and large settings."""
+    for kind in CONVEX.values():
         if not issubclass(kind, base):
             continue
         names = [name for name in SETTINGS if name in vars(kind())]

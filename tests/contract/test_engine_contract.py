@@ -27,7 +27,8 @@ RNG = np.random.default_rng(4)
 X = RNG.normal(size=(N, D)) * [1, 3, 1, 0.3, 1]
 DATA = from_arrays(X)
 COSTS = RNG.uniform(0.5, 1.5, size=N) / N * 10
-BY_VERBS = tuple(name for name, kind in SOLVERS.items() if kind.needs.rows == "passes")
+# The convex problems of the relaxation are for other solvers.
+BY_VERBS = tuple(name for name, kind in SOLVERS.items() if kind.needs.rows == "passes" and name != "relaxation")
 TELLING = ("hinge", "logistic", "crammer_singer", "novelty")  # with every regularizer and intercept
 OMEGAS = {"l2": L2(), "l1": L1(), "elastic_net": ElasticNet(0.3)}
 

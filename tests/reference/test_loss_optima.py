@@ -35,7 +35,7 @@ REGULARIZERS = (L2(), L1(), ElasticNet(0.4))
 NONNEGATIVE = tuple(regularizer.without_negative_weights() for regularizer in REGULARIZERS)
 # Zero weights satisfy a perceptron, and these rows ask novelty for positive ones by themselves.
 NOT_RESTRICTED = ("perceptron", "squared_perceptron", "multiclass_perceptron", "novelty")
-EVERY = [kind(**SETTINGS.get(name, {})) for name, kind in LOSSES.items()]
+EVERY = [kind(**SETTINGS.get(name, {})) for name, kind in LOSSES.items() if kind.convex]
 
 
 def labels(loss, X, random):

@@ -155,6 +155,7 @@ class TestTimeLimit:
     def test_every_solver_obeys(self, name):
         multi = name == "class_dual_cd"
         loss = {"newton": "logistic", "lbfgs": "logistic", "l1_cd": "logistic", "class_dual_cd": "crammer_singer"}
+        loss["relaxation"] = "ramp"
         labels = np.digitize(X[:, 0], [-0.5, 0.5]) if multi else (TWO == "yes")
         task = Task(
             from_arrays(X),

@@ -132,6 +132,10 @@ class Rows(ABC):
         Of these features only, where they are given, in increasing order; `constant` adds one that is 1.
         """
 
+    def read(self, start: int, stop: int) -> Block:
+        """Rows start … stop−1, where they lie in this process or on its disk."""
+        raise NotImplementedError("these rows do not lie in this process")
+
     def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
         """A row vector: what the verb makes of each shard."""
         return self.call(verb, vectors, small, 1, None)[0][0]

@@ -136,14 +136,14 @@ class LocalRows(Rows):
 
     def sum(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
         """The sums over all shards of each part that the verb returns, as a tuple."""
-        return self._alone(verb, vectors, small) if self._single else super().sum(verb, *vectors, **small)
+        if not self._single:
+            return super().sum(verb, *vectors, **small)
+        return Promise(verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small))  # type: ignore[attr-defined]
 
     def max(self, verb: Verb, *vectors: RowVector, **small: Any) -> Promise:  # noqa: ANN401
         """The largest of each part that the verb returns, as a tuple."""
-        return self._alone(verb, vectors, small) if self._single else super().max(verb, *vectors, **small)
-
-    def _alone(self, verb: Verb, vectors: Sequence[RowVector], small: dict[str, Any]) -> Promise:
-        """What the verb returns of the only shard."""
+        if not self._single:
+            return super().max(verb, *vectors, **small)
         return Promise(verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small))  # type: ignore[attr-defined]
 
     def scatter(self, column: AnyArray) -> RowVector:
@@ -162,6 +162,10 @@ class LocalRows(Rows):
         """The array of all rows; where there is one shard, itself."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
         return parts[0] if self.n_shards == 1 and self._disk is None else np.concatenate(parts)
+
+    def read(self, start: int, stop: int) -> Block:
+        """Rows start … stop−1, as a view or read."""
+        return self.data.rows(start, stop)
 
     def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:
         """All rows as one block; those on disk are read."""

@@ -183,8 +183,12 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         )
 
     def _remember(self, fitted: Fitted) -> None:
-        """What a search found, and what the model was trained with."""
-        self.__dict__.pop("selection_", None)
+        """What a search found, what the model was trained with, and the rows that its loss has cut off."""
+        for name in ("selection_", "outliers_"):
+            self.__dict__.pop(name, None)
+        outside = [result.state.arrays["outside"] for result in fitted.results if "outside" in result.state.arrays]
+        if outside:
+            self.outliers_ = np.flatnonzero(np.any(outside, axis=0))
         if fitted.selection is not None:
             self.selection_ = fitted.selection
         for name in ("C", "alpha"):

@@ -13,6 +13,8 @@ from beeline.training.labels import ClassWeight
 
 __all__ = ["LinearSVC", "LogisticRegression"]
 
+_SVC_LOSSES = ("squared_hinge", "hinge", "truncated_squared_hinge", "ramp")
+
 
 @documented
 class LinearSVC(LinearClassifier):
@@ -26,8 +28,10 @@ class LinearSVC(LinearClassifier):
     Parameters
     ----------
     <C>
-    loss : {"squared_hinge", "hinge"} or None, default=None
-        max(0, 1 − yz)² or max(0, 1 − yz). None is "squared_hinge", or "hinge" for "crammer_singer", which has no other.
+    loss : {"squared_hinge", "hinge", "truncated_squared_hinge", "ramp"} or None, default=None
+        max(0, 1 − yz)² or max(0, 1 − yz); "truncated_squared_hinge" and "ramp" are these, cut off at 2, so that
+        outliers do not pull (another cap: `LinearModel(loss=Ramp(s))`). None is "squared_hinge", or "hinge" for
+        "crammer_singer", which has no other.
     <l1_ratio>
     <fit_intercept>
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
@@ -45,6 +49,8 @@ class LinearSVC(LinearClassifier):
     ----------
     classes_ : ndarray
         The classes.
+    outliers_ : ndarray
+        With "ramp" and "truncated_squared_hinge", the numbers of the rows that are cut off, in any class's problem.
     <attributes>
 
     Examples
@@ -59,7 +65,7 @@ class LinearSVC(LinearClassifier):
         self,
         *,
         C: float | Auto = 1.0,
-        loss: Literal["squared_hinge", "hinge"] | None = None,
+        loss: Literal["squared_hinge", "hinge", "truncated_squared_hinge", "ramp"] | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
         multi_class: Literal["ovr", "crammer_singer"] = "ovr",
@@ -100,7 +106,7 @@ class LinearSVC(LinearClassifier):
         one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         usual = "hinge" if self.multi_class == "crammer_singer" else "squared_hinge"
         loss = usual if self.loss is None else self.loss
-        one_of("loss", loss, ("squared_hinge", "hinge"))
+        one_of("loss", loss, _SVC_LOSSES)
         return {
             "loss": loss,
             "C": self.C,

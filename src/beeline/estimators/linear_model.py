@@ -52,6 +52,9 @@ class LinearModel(LinearEstimator):
     ----------
     classes_ : ndarray
         The classes, of a classifier.
+    outliers_ : ndarray
+        The numbers of the rows that are cut off, by a loss that cuts off ("ramp", "truncated_squared_hinge",
+        `beeline.losses.Truncated`), in the problem of any class.
     <attributes>
 
     Examples

@@ -41,6 +41,7 @@ from beeline.losses.regression import (
     SoftEpsilonInsensitive,
     SquaredEpsilonInsensitive,
 )
+from beeline.losses.truncated import Ramp, Truncated, TruncatedSquaredHinge
 
 __all__ = [
     "LOSSES",
@@ -73,6 +74,7 @@ __all__ = [
     "Poisson",
     "PseudoHuber",
     "Quantile",
+    "Ramp",
     "RoundedHinge",
     "RowLoss",
     "ScalarLoss",
@@ -86,6 +88,8 @@ __all__ = [
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "SquaredPerceptron",
+    "Truncated",
+    "TruncatedSquaredHinge",
     "Tweedie",
     "VectorLoss",
     "WestonWatkins",
@@ -133,14 +137,17 @@ _KINDS: tuple[type[Loss], ...] = (
     CrossEntropy,
     MultivariateSquared,
     Novelty,
+    Ramp,
+    TruncatedSquaredHinge,
 )
 
 LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
+_BUILT_IN = frozenset(_KINDS)
 
 
 def is_built_in(loss: Loss) -> bool:
     """Whether the loss is one of the library's, and none of one's own, derived from one or not."""
-    return type(loss) in LOSSES.values()
+    return type(loss) in _BUILT_IN or (type(loss) is Truncated and is_built_in(loss.loss))
 
 
 def loss_settings(name: str) -> dict[str, Any]:

@@ -8,13 +8,20 @@ from beeline._numbers import as_number
 from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 
-__all__ = ["between", "positive"]
+__all__ = ["at_least_zero", "between", "positive"]
 
 
 def positive(name: str, value: float) -> float:
     """The setting, which must be positive and finite."""
     if not 0 < as_number(name, value) < math.inf:
         raise ParameterError(Argument(name), f" must be positive and finite, not {value}")
+    return float(value)
+
+
+def at_least_zero(name: str, value: float) -> float:
+    """The setting, which must be finite and not negative."""
+    if not 0 <= as_number(name, value) < math.inf:
+        raise ParameterError(Argument(name), f" must be finite and at least 0, not {value}")
     return float(value)
 
 

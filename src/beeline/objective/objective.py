@@ -276,6 +276,14 @@ class Objective:
             )
         return Point(self, theta, self.scores(theta), is_exact=True)
 
+    def at_with_product(self, theta: Floats, slopes: RowVector) -> tuple[Point, Floats]:
+        """(the point θ, `weighted` of some slopes), of one score a row; one pass for both."""
+        theta = np.array(theta, dtype=np.float64)  # which the caller may go on with
+        w, b = self.split(theta)
+        small = {"w": w, "b": b if self.has_intercept else None, "intercept": self.has_intercept}
+        (z,), sums = self.rows.call(products.scores_and_gradient, (slopes,), small, outputs=1, reduce="sum")
+        return Point(self, theta, z, is_exact=True), self.from_sums(sums)
+
     def _at_constant(self, theta: Floats) -> Point:
         """The point of a θ without weights."""
         _, b = self.split(theta)

@@ -82,7 +82,8 @@ class Point:
 
     def _fetch(self, name: str) -> Any:  # noqa: ANN401
         """What a sum over the rows comes to; where a question is a trip, all that is of interest is asked for."""
-        self.ask()
+        if not self.objective.rows.immediate:
+            self.ask()
         promise: Promise = getattr(self, name)
         return promise.value[0]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from beeline.solvers.base import Status as Status
     from beeline.solvers.base import Step as Step
     from beeline.solvers.bundle.bundle import Bundle as Bundle
+    from beeline.solvers.dual.block_cd import BlockCD as BlockCD
     from beeline.solvers.dual.class_dual_cd import ClassDualCD as ClassDualCD
     from beeline.solvers.dual.dual_cd import DualCD as DualCD
     from beeline.solvers.interior.interior_point import InteriorPoint as InteriorPoint
@@ -27,16 +28,19 @@ if TYPE_CHECKING:
     from beeline.solvers.newton.newton import Newton as Newton
     from beeline.solvers.newton.newton import SmoothedNewton as SmoothedNewton
     from beeline.solvers.registry import SOLVERS as SOLVERS
+    from beeline.solvers.truncated.relaxation import Relaxation as Relaxation
 
 _HOMES = {
     "LBFGS": "lbfgs",
     "L1CD": "l1.l1_cd",
     "SOLVERS": "registry",
+    "BlockCD": "dual.block_cd",
     "Bundle": "bundle.bundle",
     "ClassDualCD": "dual.class_dual_cd",
     "DualCD": "dual.dual_cd",
     "InteriorPoint": "interior.interior_point",
     "Newton": "newton.newton",
+    "Relaxation": "truncated.relaxation",
     "Result": "base",
     "SmoothedNewton": "newton.newton",
     "Solver": "base",

@@ -216,6 +216,17 @@ class Solver(ABC):
         """Minimise, without a warning; `watched` says whether the callback wants to see every iteration (None: yes)."""
         if not self.takes(objective):
             raise ParameterError(f"the solver {self.name!r} {self.refusal(objective)}", parameter="solver")
+        return self.minimise(objective, start, callback, watched=watched)
+
+    def minimise(
+        self,
+        objective: Objective,
+        start: Floats | State | None = None,
+        callback: Callback | None = None,
+        *,
+        watched: bool | None = None,
+    ) -> Result:
+        """As `run`, for an objective that the solver is known to take."""
         begin = as_state(start)
         if begin is not None:
             begin.check(objective, self.row_arrays)

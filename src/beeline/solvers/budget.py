@@ -23,6 +23,8 @@ def held_bytes(objective: Objective, how: str) -> int:
         return _ROW_BYTES * rows.n_rows if objective.loss.scope == "all" else 0
     if how == "gathered":
         return _GATHERED_BYTES * rows.n_rows
+    if how == "blocks":
+        return _ROW_BYTES * rows.n_rows
     return _ROW_BYTES * rows.n_rows + (0 if rows.in_memory else _ENTRY_BYTES * rows.nnz)
 
 

@@ -32,7 +32,7 @@ __all__ = [
 LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks"]
 OmegaNeed = Literal["any", "l2", "l2_part", "l1_or_nonnegative"]
 OwnOmegaNeed = Literal["any", "differentiable", "none"]
-RowsNeed = Literal["passes", "gathered", "working_set", "memory"]
+RowsNeed = Literal["passes", "gathered", "blocks", "working_set", "memory"]
 
 FEWER_THAN_2_32 = 2**32 - 1  # what rows can be counted by in 32 bits
 
@@ -75,8 +75,9 @@ class Needs:
         Whether it can keep weights at zero or above.
     rows
         How it looks at the rows: in `passes`, block by block, with no more than vectors of rows kept, where the rows
-        are; in passes, with such vectors `gathered` in this process; with those and the entries of a `working_set` of
-        features; or with all rows in the `memory` of this process.
+        are; in passes, with such vectors `gathered` in this process; in `blocks` that are read into this process, with
+        some numbers a row; with those and the entries of a `working_set` of features; or with all rows in the `memory`
+        of this process.
     most_rows, most_outputs
         How many it can count; None: any number.
     most_features
@@ -105,7 +106,7 @@ class Needs:
 
 def unmet(needs: Needs, objective: Objective) -> Unmet | None:
     """What keeps a solver with these needs from taking the objective; None where nothing does."""
-    counts_rows = needs.most_rows is not None or needs.most_features is not None or needs.rows == "memory"
+    counts_rows = needs.most_rows is not None or needs.most_features is not None or needs.rows in ("blocks", "memory")
     found = _of_loss(needs, objective) or _of_omega(needs, objective)
     if found is None and objective.rows.memory is not None:
         found = _of_memory(needs, objective, objective.rows.memory)
@@ -209,6 +210,8 @@ def _of_memory(needs: Needs, o: Objective, memory: int) -> Unmet | None:
 def _of_rows(needs: Needs, o: Objective) -> Unmet | None:
     """What there is too much of."""
     rows = o.rows
+    if needs.rows == "blocks" and not rows.in_process:
+        return "rows", "needs the rows in this process, or on its disk"
     if needs.rows == "memory" and not _fits_memory(o):
         return "rows", "needs the rows in memory, and {rows!r} is too large"
     if needs.most_rows is not None and rows.n_rows > needs.most_rows:
@@ -272,6 +275,7 @@ _OWN_OMEGA_IN_WORDS: dict[OwnOmegaNeed, str] = {
 _ROWS_IN_WORDS: dict[RowsNeed, str] = {
     "passes": "in passes",
     "gathered": "in passes, some numbers a row here",
+    "blocks": "in blocks, some numbers a row here",
     "working_set": "in passes, some features here",
     "memory": "all here",
 }

@@ -8,18 +8,21 @@ from typing import Any
 from beeline.exceptions import ParameterError
 from beeline.solvers.base import Solver
 from beeline.solvers.bundle.bundle import Bundle
+from beeline.solvers.dual.block_cd import BlockCD
 from beeline.solvers.dual.class_dual_cd import ClassDualCD
 from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.interior.interior_point import InteriorPoint
 from beeline.solvers.l1.l1_cd import L1CD
 from beeline.solvers.lbfgs import LBFGS
 from beeline.solvers.newton.newton import Newton, SmoothedNewton
+from beeline.solvers.truncated.relaxation import Relaxation
 
 __all__ = ["SOLVERS", "SolverLike", "solver_name", "solver_settings", "the_solver"]
 
 # Where several take a problem, the first is the one to take, unless `auto` knows better.
 SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (Newton, SmoothedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, LBFGS, Bundle)
+    kind.name: kind
+    for kind in (Newton, SmoothedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, Relaxation, LBFGS, Bundle, BlockCD)
 }
 
 SolverLike = str | tuple[str, Mapping[str, Any]] | Solver

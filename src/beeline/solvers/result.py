@@ -44,7 +44,7 @@ class Step:
     Attributes
     ----------
     theta, objective
-        The point (weights, then the intercept) and J there.
+        The point (weights, what the loss owns, intercepts) and J there.
     bound
         A proven lower bound of the optimum, −∞ when there is none yet.
     passes

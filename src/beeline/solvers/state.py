@@ -36,7 +36,7 @@ class State:
     Attributes
     ----------
     theta
-        The point: weights, then intercepts.
+        The point: weights, what the loss owns, intercepts.
     arrays
         What else it goes on from, by name: `dual`, the dual variables, one a row.
     counters

@@ -33,7 +33,7 @@ def solve_in_parallel(
     *,
     forgiving: bool = False,
 ) -> list[Result]:
-    """The results of several problems, each by its solver, on threads, in their order; Ctrl-C stops them all.
+    """The results of several problems, each by a solver that takes it, on threads, in order; Ctrl-C stops them all.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def solve_in_parallel(
     """
     if len(objectives) == 1:
         solver = solvers[0] if time_limit is None else solvers[0].with_time_limit(time_limit)
-        return [solver.run(objectives[0], starts[0], callback)]
+        return [solver.minimise(objectives[0], starts[0], callback)]
     return _Parallel(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
 
 
@@ -100,7 +100,7 @@ class _Parallel:
             point = objective.at(theta_of(start))
             return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
         try:
-            return self._timed(solver).run(objective, start, self._step, watched=self.callback is not None)
+            return self._timed(solver).minimise(objective, start, self._step, watched=self.callback is not None)
         except BeelineError:
             raise
         except Exception as error:

@@ -15,7 +15,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
-from beeline.losses import LOSSES, RowLoss, VectorLoss, is_built_in
+from beeline.losses import LOSSES, RowLoss, Truncated, VectorLoss, is_built_in
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
 from beeline.objective import Objective
@@ -135,6 +135,9 @@ def check_own_parts(objective: Objective) -> None:
         check_regularizer(objective.regularizer, objective.rows.n_features)
     loss = objective.loss
     if is_built_in(loss):
+        return
+    if isinstance(loss, Truncated):
+        check_own_parts(objective.with_loss(loss.loss))
         return
     if loss.name in LOSSES:
         raise ParameterError(f"the library has a loss {loss.name!r}; give {loss!r} another name", parameter="loss")

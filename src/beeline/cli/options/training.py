@@ -31,6 +31,8 @@ LossName = Literal[
     "multilabel_squared_hinge",
     "multivariate_squared",
     "novelty",
+    "ramp",
+    "truncated_squared_hinge",
     "perceptron",
     "poisson",
     "pseudo_huber",

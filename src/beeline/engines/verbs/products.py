@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from beeline._types import Floats
+from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
 from beeline.kernels import apply_softmax_hessians
 from beeline.losses import RowLoss, VectorLoss
@@ -23,7 +26,9 @@ __all__ = [
     "hessian_product",
     "longest_row",
     "mean_squared_norm",
+    "sampled_rows",
     "scores",
+    "scores_and_gradient",
     "single_scores",
     "squared_features",
 ]
@@ -33,6 +38,15 @@ def scores(shard: Shard, *, w: Floats, b: Floats | float | None) -> Floats:
     """z = Xw + b."""
     z = shard.block.scores(w)
     return z if b is None else z + b
+
+
+def scores_and_gradient(
+    shard: Shard, u: Floats, *, w: Floats, b: Floats | float | None, intercept: bool
+) -> tuple[tuple[Floats], tuple[Floats | float, ...]]:
+    """`scores` and `gradient`, of rows that are read once."""
+    block = shard.block
+    z, product = block.scores(w), block.transposed(u)
+    return (z if b is None else z + b,), (product, float(u.sum())) if intercept else (product,)
 
 
 def gradient(shard: Shard, u: Floats, *, intercept: bool) -> tuple[Floats | float, ...]:
@@ -103,6 +117,25 @@ def mean_squared_norm(shard: Shard, c: Floats, *, most: int) -> tuple[float, int
     n = min(most, shard.n_rows)
     norms = shard.data.rows(shard.start, shard.start + n).squared_norms()
     return float(np.sum(norms * c[:n])), n
+
+
+def sampled_rows(shard: Shard, y: Floats, c: Floats, *, most: int, seed: int, stratified: bool) -> tuple[list[Block]]:
+    """About so many random rows of a shard, with labels and costs: those of the drawn rows stand for all of their kind.
+
+    `stratified` draws as many negative labels as positive ones, where there are enough. Rows that cost nothing are not
+    drawn.
+    """
+    random = np.random.default_rng([seed, shard.start])
+    kinds = [(y > 0) & (c > 0), ~(y > 0) & (c > 0)] if stratified else [c > 0]
+    rows = [np.flatnonzero(kind) for kind in kinds]
+    share = most // len(kinds)
+    spare = sum(max(0, share - len(of_kind)) for of_kind in rows)
+    drawn = [random.permutation(of_kind)[: share + spare] for of_kind in rows]
+    scales = [len(of_kind) / max(1, len(some)) for of_kind, some in zip(rows, drawn, strict=True)]
+    costs = np.concatenate([scale * c[some] for scale, some in zip(scales, drawn, strict=True)])
+    picked = np.concatenate(drawn)
+    block = shard.block.gather(picked)
+    return ([replace(block, labels=np.ascontiguousarray(y[picked]), weights=costs, queries=None)],)
 
 
 # For several problems over the same rows. What lies beside the rows comes as a vector for each problem, what belongs to

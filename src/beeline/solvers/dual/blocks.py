@@ -18,7 +18,7 @@ from beeline.losses import Loss
 from beeline.objective import Objective
 from beeline.solvers.dual.shuffled import Centred, ShuffledRows
 
-__all__ = ["DualBlocks", "Geometry", "SparseDual", "Visits", "sweeps_over"]
+__all__ = ["DenseDual", "DualBlocks", "Geometry", "SparseDual", "Visits", "sweeps_over"]
 
 _NONE = np.zeros(0)
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
@@ -152,6 +152,27 @@ class SparseDual:
         return at, known
 
 
+class DenseDual:
+    """Dual variables of all rows, where all of them are visited sooner or later.
+
+    Attributes
+    ----------
+    values
+        One a row.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    def of(self, numbers: Ints) -> Floats:
+        """The variables of these rows, as a copy."""
+        return self.values[numbers]
+
+    def put(self, numbers: Ints, values: Floats) -> None:
+        """Set the variables of these rows."""
+        self.values[numbers] = values
+
+
 class DualBlocks:
     """Dual coordinate descent on a set of rows that changes.
 
@@ -173,6 +194,8 @@ class DualBlocks:
         between two blocks, as other processes do, has to set `sums` along with it.
     seed
         The order of the rows.
+    variables
+        Where variables are kept; None: those of the rows that were visited.
 
     Attributes
     ----------
@@ -184,9 +207,16 @@ class DualBlocks:
 
     sweeps: DualSweeps
 
-    def __init__(self, loss: Loss, geometry: Geometry, w: Floats, seed: int = 0) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        geometry: Geometry,
+        w: Floats,
+        seed: int = 0,
+        variables: SparseDual | DenseDual | None = None,
+    ) -> None:
         self.loss, self.geometry, self.w, self.seed = loss, geometry, w, seed
-        self.variables = SparseDual()
+        self.variables = SparseDual() if variables is None else variables
         self._numbers: Ints | None = None
         self._sums, self._centre, self._n_blocks = (0.0, 0.0), 0.0, 0
 

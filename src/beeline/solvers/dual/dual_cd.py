@@ -13,17 +13,17 @@ from beeline._numbers import square
 from beeline._types import Floats
 from beeline.engines import Rows
 from beeline.kernels import balance, blend, dot
-from beeline.losses import Loss
 from beeline.objective import Objective, Point, conjugate_bound
 from beeline.objective.certificates import rounding_unit
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.dual.blocks import Geometry, Visits, sweeps_over
 from beeline.solvers.dual.shuffled import ShuffledRows
+from beeline.solvers.dual.warm import warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 
-__all__ = ["DualCD"]
+__all__ = ["LOSSES_WITH_DUAL", "DualCD"]
 
-_LOSSES = frozenset(
+LOSSES_WITH_DUAL = frozenset(
     ("hinge", "squared_hinge", "logistic", "squared", "epsilon_insensitive", "squared_epsilon_insensitive")
 )
 # From this tolerance on, sweeps may see values rounded to float32; below it, a few first ones would not get there.
@@ -54,7 +54,7 @@ class DualCD(Solver):
     """
 
     name = "dual_cd"
-    needs = Needs(duals=_LOSSES, omega="l2", nonnegative=False, rows="memory", most_rows=FEWER_THAN_2_32)
+    needs = Needs(duals=LOSSES_WITH_DUAL, omega="l2", nonnegative=False, rows="memory", most_rows=FEWER_THAN_2_32)
     row_arrays = ("dual",)
 
     def __init__(
@@ -128,7 +128,9 @@ class _Descent:
         self.labels, self.costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
         a, b = np.zeros(o.rows.n_rows), 0.0
         if start is not None:
-            a, b = self._warm(start)
+            begin = warm_start(o, self.labels, self.costs, start, self.tol)
+            self.best, a, b = begin.point, begin.variables, begin.intercept
+            self.passes += begin.passes
         self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.rows.n_features)
         geometry = Geometry.of(o, rows.centred if o.intercept == "free" else None)
         visits = Visits.of_all(rows, geometry)
@@ -140,41 +142,6 @@ class _Descent:
         self.total = o.total_cost if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
         self.growth, self.ratio = 0.0, 4.0  # of the last sweep, and the usual ratio of the gap to it
-
-    def _warm(self, start: State) -> tuple[Floats, float]:
-        """Dual variables for a start: its own, or minus the slopes of the loss, rounded as the dual likes best.
-
-        Its own only where they are feasible: those of other costs or labels need not be, and what they would seem to
-        prove could be false.
-        """
-        o = self.objective
-        self.best = o.at(start.theta).with_best_intercept(0.1 * self.tol)
-        self.passes += 1
-        own = start.arrays.get("dual")
-        if own is not None and math.isfinite(o.loss.dual_cost(own, self.labels, self.costs)):
-            return own.copy(), float(self.best.theta[-1]) if o.intercept == "free" else 0.0
-        losses = [o.loss]
-        if o.loss.has_smoothed:
-            losses = [o.loss.smoothed(part * o.natural_width) for part in (0.1, 0.01, 0.001)]
-        _, a = max((self._dual_start(loss, self.best) for loss in losses), key=lambda pair: pair[0])
-        return a, float(self.best.theta[-1]) if o.intercept == "free" else 0.0
-
-    def _dual_start(self, loss: Loss, point: Point) -> tuple[float, Floats]:
-        """(the dual value, the variables) from the slopes of a loss at a point, scaled as the dual likes best."""
-        o = self.objective
-        a = -loss.slopes(o.rows.gather(point.z), self.labels, self.costs)
-        if o.intercept == "free":
-            balance(a)
-        w = self.rows.block.transposed(a)
-        self.passes += 1
-        total = float(a.sum()) if o.intercept == "regularized" else 0.0
-        norm = dot(w, w) + square(total)
-
-        def dual(t: float) -> float:
-            return -square(t) * norm / (2 * self.modulus) - o.loss.dual_cost(a, self.labels, self.costs, t)
-
-        scale = max((1.0, 0.7, 0.5, 0.25, 0.1, 0.01, 0.0), key=dual)
-        return dual(scale), scale * a
 
     def run(self, max_passes: float) -> Point:
         """The point where a kernel takes the gap for small enough, after all the sweeps and gap checks it took."""

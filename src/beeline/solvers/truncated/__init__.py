@@ -1,0 +1,1 @@
+"""Solvers of losses that are cut off."""

@@ -1,0 +1,212 @@
+"""Losses that are cut off: what they are, and the convex problems that lead to a local optimum."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from beeline import LinearModel, LinearSVC, convert
+from beeline.data.core.arrays import from_arrays
+from beeline.engines import Threads
+from beeline.exceptions import ConvergenceWarning, ModelWarning, ParameterError
+from beeline.losses import (
+    LOSSES,
+    Absolute,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Poisson,
+    Ramp,
+    ScalarLoss,
+    Softmax,
+    SquaredHinge,
+    Truncated,
+    TruncatedSquaredHinge,
+    get_loss,
+)
+from beeline.objective import Objective
+from beeline.regularizers import L1, L2
+from beeline.solvers import Relaxation, Status
+from beeline.solvers.auto import choose_solver
+
+SCALAR = [kind() for kind in LOSSES.values() if issubclass(kind, ScalarLoss) and kind.convex]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 5))
+CLEAN = np.where(X @ [2.0, -1.0, 0.5, 0.0, 0.0] + 0.3 * RNG.normal(size=400) > 0.2, 1.0, -1.0)
+Y = np.where(RNG.random(400) < 0.12, -CLEAN, CLEAN)  # some labels are wrong
+
+
+def problem(loss=None, regularizer=None, intercept="free", engine=None, C=1.0):
+    return Objective.of(
+        from_arrays(X), Y, np.full(400, C), loss or Ramp(), regularizer or L2(), 1.0, intercept, engine=engine
+    )
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("s", [0.0, 1.0, 2.5])
+def test_it_is_the_loss_up_to_the_cap(loss, s):
+    z = np.linspace(-4, 4, 81)
+    y = np.resize([-1.0, 1.0] if loss.labels == "binary" else [0.5, 1.0], 81)
+    values, slopes = loss.value_and_grad(z, y)
+    cut = Truncated(loss, s)
+    found, inclines = cut.value_and_grad(z, y)
+    np.testing.assert_array_equal(found, np.minimum(values, 1 + s))
+    np.testing.assert_array_equal(inclines, np.where(values > 1 + s, 0.0, slopes))
+    np.testing.assert_array_equal(cut.outside(z, y), values > 1 + s)
+    assert not cut.convex
+    assert cut.labels == loss.labels
+    assert cut.sum(z, y, np.ones(81)) == pytest.approx(found.sum())
+
+
+@pytest.mark.parametrize("s", [0.0, 0.5, 3.0])
+def test_where_the_hinges_are_cut_off(s):
+    """L⁻¹(1 + s) is −s for the hinge and 1 − √(1 + s) for the squared hinge (I4)."""
+    y = np.ones(2)
+    for loss, margin in ((Ramp(s), -s), (TruncatedSquaredHinge(s), 1 - math.sqrt(1 + s))):
+        assert loss.outside(margin + np.array([-1e-9, 1e-9]), y).tolist() == [True, False]
+
+
+def test_names_and_settings():
+    assert repr(Ramp(2.0)) == "Ramp(s=2.0)"
+    assert repr(Truncated(Huber(0.5), 2.0)) == "Truncated(Huber(delta=0.5), s=2.0)"
+    assert Truncated(Huber(0.5), 2.0).name == "truncated_huber"
+    assert Truncated(Huber(0.5), 2.0).settings == {"delta": 0.5, "s": 2.0}
+    assert get_loss("ramp", s=0.25).cap == 1.25
+    assert Truncated(Poisson()).link == "exp"
+    for bad in (Softmax(), Ramp(), "hinge"):
+        with pytest.raises(ParameterError, match="only a convex loss of one score a row"):
+            Truncated(bad)
+    with pytest.raises(ParameterError, match="s must be finite and at least 0, not -1"):
+        Ramp(-1)
+
+
+@pytest.mark.parametrize("loss", [Ramp(), TruncatedSquaredHinge(0.5), Truncated(get_loss("logistic"), 0.5)], ids=repr)
+@pytest.mark.parametrize("regularizer", [L2(), L1(), L2(nonnegative=True)], ids=repr)
+@pytest.mark.parametrize("intercept", ["free", "regularized", "none"])
+def test_the_objective_never_rises(loss, regularizer, intercept):
+    o = problem(loss, regularizer, intercept)
+    values, solver = [], choose_solver(o, tol=1e-6)
+    assert isinstance(solver, Relaxation)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = solver.solve(o, callback=lambda step: values.append(step.objective))
+    assert result.status is Status.UNPROVEN
+    assert result.bound == -math.inf
+    assert np.all(np.diff(values) <= 1e-12 * values[0])
+    assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-12)
+    assert "a local optimum, whose convex problem was solved to at most" in result.sentence
+    outside = loss.outside(o.rows.gather(o.at(result.theta).z), Y)
+    assert result.facts["outside"] == outside.sum()
+    assert result.facts["outside_positive"] == (outside & (Y > 0)).sum()
+    np.testing.assert_array_equal(result.state.arrays["outside"], outside)
+
+
+def test_the_end_is_the_optimum_of_the_rows_that_are_in():
+    o = problem(TruncatedSquaredHinge())
+    result = Relaxation(1e-8).run(o)
+    inside = result.state.arrays["outside"] == 0
+    assert 0 < (~inside).sum() < 60
+    kept = Objective.of(from_arrays(X[inside]), Y[inside], np.ones(inside.sum()), SquaredHinge(), L2())
+    best = choose_solver(kept, tol=1e-9).run(kept)
+    np.testing.assert_allclose(result.theta, best.theta, atol=1e-4)
+    for k in range(100):  # no point nearby is lower
+        step = 1e-5 * np.random.default_rng(k).normal(size=6)
+        assert o.at(result.theta + step).value >= result.objective * (1 - 1e-9)
+
+
+def test_wrong_labels_do_not_pull():
+    """Rows on the wrong side, which a hinge follows."""
+    direction = np.array([2.0, -1.0, 0.5, 0.0, 0.0])
+    far, labels = np.vstack([X, np.tile(1.5 * direction, (40, 1))]), np.append(CLEAN, -np.ones(40))
+    test = np.random.default_rng(3).normal(size=(2000, 5))
+    truth = np.where(test @ direction > 0.2, 1.0, -1.0)
+    robust, plain = LinearSVC(loss="ramp").fit(far, labels), LinearSVC(loss="hinge").fit(far, labels)
+    assert robust.score(test, truth) > 0.95 > plain.score(test, truth)
+    assert set(range(400, 440)) <= set(robust.outliers_)
+    assert not hasattr(plain, "outliers_")
+    assert not hasattr(robust.set_params(loss="hinge").fit(far, labels), "outliers_")
+
+
+def test_a_regression_without_its_outliers():
+    y = X @ [1.0, 2.0, 0.0, 0.0, -1.0] + 0.1 * RNG.normal(size=400)
+    wrong = np.where(np.arange(400) % 11 == 0, y + 50, y)
+    robust = LinearModel(Truncated(Huber(), 2.0), C=10.0).fit(X, wrong)
+    np.testing.assert_allclose(robust.coef_, [1.0, 2.0, 0.0, 0.0, -1.0], atol=0.05)
+    assert robust.outliers_.tolist() == list(range(0, 400, 11))
+    assert robust.model_.loss == "truncated_huber"
+    for loss in (LeastSquares(), Absolute()):
+        assert LinearModel(Truncated(loss, 2.0), C=10.0).fit(X, wrong).outliers_.tolist() == list(range(0, 400, 11))
+
+
+@pytest.mark.parametrize("method", ["relaxation", "cccp"])
+@pytest.mark.parametrize("begin", ["sample", "convex"])
+@pytest.mark.parametrize("continuation", [0, 2])
+def test_options(method, begin, continuation):
+    """All lead to about the same J here, and none above the start."""
+    o = problem()
+    options = {"method": method, "begin": begin, "sample_size": 100, "continuation": continuation}
+    result = Relaxation(1e-6, **options).run(o)
+    best = Relaxation(1e-6, begin="convex").run(o)
+    assert result.objective <= 1.05 * best.objective
+    assert result.objective < o.at(choose_solver(problem(Hinge())).run(problem(Hinge())).theta).value
+
+
+def test_cccp_is_for_the_ramp():
+    with pytest.raises(ParameterError, match="method='cccp' is for the ramp"):
+        Relaxation(method="cccp").run(problem(TruncatedSquaredHinge()))
+    with pytest.raises(ParameterError, match="'relaxation' is for losses that are cut off, not Hinge"):
+        Relaxation().run(problem(Hinge()))
+
+
+def test_a_rare_class_is_not_given_up():
+    """From a poor start, a few positives among many rows would all be cut off: then it begins at the convex optimum."""
+    random = np.random.default_rng(5)
+    rows = random.normal(size=(3000, 20))
+    labels = np.where(rows[:, 0] + 0.3 * random.normal(size=3000) > 1.9, 1.0, -1.0)
+    robust = LinearModel("ramp", C=1.0, solver=("relaxation", {"sample_size": 60})).fit(rows, labels)
+    positive = labels > 0
+    assert (robust.predict(rows[positive]) > 0).mean() > 0.5
+
+
+def test_a_class_that_would_be_given_up_keeps_its_convex_loss():
+    random = np.random.default_rng(5)
+    rows, labels = random.normal(size=(400, 3)), np.where(np.arange(400) < 8, 1.0, -1.0)
+    rows[:8] += [1.5, 0.0, 0.0]
+    words = r"would give up a class: .* 8 of 8 of the positive lie beyond"
+    with pytest.warns(ModelWarning, match="no better than"), pytest.warns(ConvergenceWarning, match=words):
+        model = LinearModel(Ramp(0.5), C=0.01).fit(rows, labels)
+    assert model.report_.status == "unproven"
+
+
+def test_rows_anywhere_give_the_same(tmp_path):
+    rows = from_arrays(X, (Y > 0).astype(float))
+    store = convert(rows, tmp_path / "rows.store")
+    here, there = LinearModel("ramp").fit(X, Y), LinearModel("ramp", memory="200K").fit(store)
+    assert there.report_.objective == pytest.approx(here.report_.objective, rel=1e-3)
+    one, three = (Relaxation(1e-8).run(problem(engine=Threads(n_shards=n))) for n in (1, 3))
+    assert one.objective == pytest.approx(three.objective, rel=1e-6)
+
+
+def test_several_classes_and_a_search():
+    centres = np.array([[3.0, 0, 0, 0, 0], [0, 3.0, 0, 0, 0], [0, 0, 3.0, 0, 0]])
+    labels = np.arange(400) % 3
+    rows = X + centres[labels]
+    labels = np.where(RNG.random(400) < 0.1, (labels + 1) % 3, labels)
+    model = LinearModel("ramp", C="auto").fit(rows, labels)
+    assert model.score(rows, labels) > 0.8
+    assert len(model.results_) == 3
+    assert 0 < len(model.outliers_) < 120
+
+
+def test_a_loss_of_ones_own():
+    class Quartic(ScalarLoss):
+        def value_and_grad(self, z, y):
+            return (z - y) ** 4 / 4, (z - y) ** 3
+
+    y = np.where(np.arange(400) % 20 == 0, 40.0, X[:, 0])
+    model = LinearModel(Truncated(Quartic(), 1.0), C=10.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [1.0, 0, 0, 0, 0], atol=0.1)
+    assert model.outliers_.tolist() == list(range(0, 400, 20))
