@@ -316,12 +316,14 @@ def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:
 def _folds(task: Task, how: Splitting, groups: AnyArray | None, seed: int) -> list[Fold]:
     """The folds; rows of weight zero take no part in them, whoever made them."""
     classes, labels = task.n_classes is not None, np.asarray(task.labels)
-    present = np.ones(len(labels), bool) if task.sample_weight is None else task.sample_weight > 0
+    present = None if task.sample_weight is None else task.sample_weight > 0
     if classes:
         labels = labels.astype(np.int32)
-        labels[~present] = -1
+        if present is not None:
+            labels[~present] = -1
     folds = make_folds(how, labels, classes=classes, groups=groups, seed=seed)
-    folds = [Fold(fold.train & present, fold.test & present) for fold in folds]
+    if present is not None:
+        folds = [Fold(fold.train & present, fold.test & present) for fold in folds]
     for k, fold in enumerate(folds):
         if not fold.test.any():
             raise ParameterError(

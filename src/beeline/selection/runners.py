@@ -18,6 +18,7 @@ from beeline._lazy import cached_property
 from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.data.core.memory import available_memory
+from beeline.data.options import size_in_words
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
@@ -331,8 +332,8 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
     on_disk = memory is not None and not task.rows.in_memory
     if not on_disk and needed > (free := available_memory() if memory is None else memory):
         raise ParameterError(
-            f"{len(folds)} folds of {task.data.n_rows:,} rows need {needed / 1e9:.1f} GB for their scores and "
-            f"{free / 1e9:.1f} GB are free; hold a part of the rows out once instead, as ",
+            f"{len(folds)} folds of {task.data.n_rows:,} rows need {size_in_words(needed)} for their scores and "
+            f"{size_in_words(free)} are free; hold a part of the rows out once instead, as ",
             Argument("folds", 0.2),
             " does",
         )
