@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import absolute_sum, conjugate_sum, dot, kink_buckets, loss_along, loss_interval_cut, loss_sum
@@ -150,7 +151,7 @@ class Loss(ABC):
                 f"row {row} has the label {y[row, *column]:g}; the labels of {self.name!r} must be {needed}"
             )
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[float, float]:
         """Its settings in the order in which it was given them, for the compiled form."""
         found = [value for value in vars(self).values() if isinstance(value, float)]
