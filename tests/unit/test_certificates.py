@@ -15,7 +15,14 @@ from sklearn.datasets import load_diabetes, load_wine, make_blobs
 from beeline import CostSensitiveClassifier, LinearModel, LinearSVC, LinearSVR, LogisticRegression, PoissonRegressor
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import LOSSES, LeastSquares, Logistic, SoftEpsilonInsensitive, SoftQuantile
+from beeline.losses import (
+    LOSSES,
+    LeastSquares,
+    Logistic,
+    SoftEpsilonInsensitive,
+    SoftQuantile,
+    SquaredEpsilonInsensitive,
+)
 from beeline.objective import Objective, Penalty, conjugate_bound
 from beeline.objective.certificates import cancelling_parts, rounding_of
 from beeline.regularizers import L2
@@ -281,6 +288,23 @@ def test_rounding_counts_where_labels_are_met_to_the_last_digit():
     assert point.loss == 0
     missed = [Fraction(a) * Fraction(b) - Fraction(c) for a, b, c in zip(x, point.theta, y, strict=True)]
     assert 0 < 0.5e7 * float(sum(r * r for r in missed)) <= rounding_of(point)
+
+
+def test_rounding_counts_at_the_edge_of_a_tube():
+    """Slopes and curvatures are zero there, and a rounding further on they are not."""
+    random, epsilon = np.random.default_rng(0), 9.82
+    x, y = random.normal(size=200), random.normal(size=200)
+    edge = y + epsilon
+    kept = (x * (edge / x) == edge) & (edge - y <= epsilon)
+    x, y, edge = x[kept], y[kept], edge[kept]
+    loss = SquaredEpsilonInsensitive(epsilon)
+    o = Objective.of(from_arrays(np.diag(x)), y, np.full(len(y), 1e7), loss, L2(), 1e-20, "none")
+    point = o.at(edge / x)
+    assert point.loss == 0
+    beyond = [
+        Fraction(a) * Fraction(b) - Fraction(c) - Fraction(epsilon) for a, b, c in zip(x, point.theta, y, strict=True)
+    ]
+    assert 0 < 0.5e7 * float(sum(r * r for r in beyond if r > 0)) <= rounding_of(point)
 
 
 def test_squares_of_bounds_that_overflow_are_no_errors():

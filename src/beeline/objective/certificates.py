@@ -132,7 +132,8 @@ def rounding_of(point: Point) -> float:
     """How far J at the point may be off by rounding.
 
     Rows at a kink have a slope of zero, and that of either side a rounding further on: there they count by their costs.
-    At the bottom of a curve, where labels are met to the last digit, they count by their curvatures.
+    At the bottom of a curve, where labels are met to the last digit, they count by their curvatures; and where a curve
+    becomes flat, such as at the edge of a tube, by those of its other side, for which the costs stand.
     """
     if not math.isfinite(point.value):
         return math.inf
@@ -140,7 +141,8 @@ def rounding_of(point: Point) -> float:
     slopes = point.slope_size + (0.0 if o.loss.smooth else o.total_cost)
     if o.has_curvature:
         curvatures = point.curvatures if o.n_outputs == 1 else point.diagonal_curvatures
-        further = 0.5 * unit * point.score_bound * float(o.rows.sum(columns.size, curvatures).value[0])
+        curved = float(o.rows.sum(columns.size, curvatures).value[0]) + 2 * o.total_cost
+        further = 0.5 * unit * point.score_bound * curved
         slopes += further if math.isfinite(further) else 0.0
     return unit * (_turnover(point, slopes) + 2 * point.value)
 
