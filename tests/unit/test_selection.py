@@ -511,7 +511,8 @@ def test_only_auto_is_a_word(cancer):
 
 def test_scores_that_are_too_many_for_the_memory(cancer, monkeypatch):
     monkeypatch.setattr("beeline.selection.runners.available_memory", lambda: 1000)
-    with pytest.raises(ParameterError, match=r"5 folds of 240 rows need 75 KB for their scores and 1000 bytes are free.* folds=0\.2"):
+    words = r"5 folds of 240 rows need 75 KB for their scores and 1000 bytes are free.* folds=0\.2"
+    with pytest.raises(ParameterError, match=words):
         select_C(cancer[0], "hinge", cancer[1])
 
 
