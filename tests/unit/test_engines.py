@@ -80,6 +80,9 @@ class Counted(QueuedRows):
     def _get(self, key):
         return np.concatenate(self.holder.get(key))
 
+    def read(self, start, stop):
+        raise AssertionError
+
     def local(self, features=None, *, constant=False):
         raise AssertionError
 

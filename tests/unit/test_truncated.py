@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from beeline.losses import (
 )
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
-from beeline.solvers import Relaxation, Status
+from beeline.solvers import Relaxation, Solver, Status
 from beeline.solvers.auto import choose_solver
 
 SCALAR = [kind() for kind in LOSSES.values() if issubclass(kind, ScalarLoss) and kind.convex]
@@ -210,3 +211,33 @@ def test_a_loss_of_ones_own():
     model = LinearModel(Truncated(Quartic(), 1.0), C=10.0).fit(X, y)
     np.testing.assert_allclose(model.coef_, [1.0, 0, 0, 0, 0], atol=0.1)
     assert model.outliers_.tolist() == list(range(0, 400, 20))
+
+
+def test_a_limit_in_a_convex_problem_is_said():
+    """Nothing is called a local optimum whose convex problem was not solved."""
+    with pytest.warns(ConvergenceWarning, match="reached its pass limit"):
+        result = Relaxation(1e-8, 4, inner="bundle").solve(problem())
+    assert result.status is Status.LIMIT
+    assert "local optimum" not in result.sentence
+    with pytest.warns(ConvergenceWarning, match="reached its time limit"):
+        assert Relaxation(1e-8).with_time_limit(1e-9).solve(problem()).status is Status.TIME
+
+
+@pytest.mark.parametrize("solves", [0, 1, 2])
+def test_ctrl_c_in_a_convex_problem_ends_with_the_best_so_far(monkeypatch, solves):
+    """Of the sample, of all rows, or of a step."""
+    count, run = [0], Solver.run
+
+    def interrupted(self, objective, *arguments, **more):
+        if self.name == "relaxation":
+            return run(self, objective, *arguments, **more)
+        count[0] += 1
+        result = run(self, objective, *arguments, **more)
+        return replace(result, status=Status.INTERRUPTED) if count[0] > solves else result
+
+    monkeypatch.setattr("beeline.solvers.base.Solver.run", interrupted)
+    o = problem()
+    result = Relaxation(1e-6, sample_size=100).run(o)
+    assert result.status is Status.INTERRUPTED
+    assert count[0] == solves + 1
+    assert result.objective <= o.null.value

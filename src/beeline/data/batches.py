@@ -81,7 +81,7 @@ class BatchReader(Reader):
             try:
                 data = self._as_data(batch)
             except BeelineError as error:
-                raise type(error)(f"batch {number}: {error}") from error
+                raise DataError(f"batch {number}: {error}") from error
             for block in data.blocks(memory):
                 yield block
                 self.progress.advance(block.nbytes, block.n_rows)

@@ -113,8 +113,8 @@ def convert(  # noqa: PLR0913 — what a user may give
     shuffle, seed
         Put the rows (or whole queries) in a random order, the same for the same seed (0 when not given).
     merge
-        Keep one row of all that have the same features and label, with their weights added. It takes 40 bytes a row of
-        the memory, and the room of the rows on the disk once more for a while.
+        Keep one row of all that have the same features and label, with their weights added. It takes 64 bytes a row of
+        the memory and, but for a data set, the room of the rows on the disk once more for a while.
     overwrite
         Replace a store that is already there.
     progress
@@ -153,7 +153,8 @@ def convert(  # noqa: PLR0913 — what a user may give
         if merge:
             from beeline.data.merging import MergingReader
 
-            rows = stack.enter_context(_written_down(reader, Path(path), budget // 2))
+            plain = isinstance(source, Dataset) and chosen == ReadOptions()
+            rows = source if plain else stack.enter_context(_written_down(reader, Path(path), budget // 2))
             reader = MergingReader(rows, reader.progress)
         writer = StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=(seed or 0) if shuffle else None)
         with writer:

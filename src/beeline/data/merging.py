@@ -1,6 +1,6 @@
 """Equal rows become one row with their weights added: KDD99 has three rows for one that differs.
 
-Which rows are equal is told by 128 bits of each, so that two passes and some forty bytes a row do. That two rows which
+Which rows are equal is told by 128 bits of each, so that two passes and some sixty bytes a row do. That two rows which
 differ have the same bits has a chance of 10⁻²⁰ among a billion rows.
 """
 
@@ -22,7 +22,7 @@ from beeline.exceptions import DataError, ParameterError
 
 __all__ = ["MergingReader", "row_keys"]
 
-_ROW_BYTES = 40
+_ROW_BYTES = 64
 _SEEDS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
 
 

@@ -132,9 +132,9 @@ class Rows(ABC):
         Of these features only, where they are given, in increasing order; `constant` adds one that is 1.
         """
 
+    @abstractmethod
     def read(self, start: int, stop: int) -> Block:
-        """Rows start … stop−1, where they lie in this process or on its disk."""
-        raise NotImplementedError("these rows do not lie in this process")
+        """Rows start … stop−1 in this process, for solvers that go on with some rows at a time."""
 
     def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
         """A row vector: what the verb makes of each shard."""

@@ -30,7 +30,7 @@ def convert(
         Option("With --shuffle: the same seed, the same order; 0 if not given.", metavar="N"),
     ] = None,
     merge: Annotated[
-        bool, Option("Keep one row of all that are equal, with their weights added; 40 bytes a row.", ("--merge",))
+        bool, Option("Keep one row of all that are equal, with their weights added; 64 bytes a row.", ("--merge",))
     ] = False,
     overwrite: Annotated[bool, Option("Replace a store that is already there.", ("--overwrite",))] = False,
     threads: Threads = None,

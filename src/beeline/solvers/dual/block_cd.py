@@ -19,6 +19,7 @@ from beeline.objective import Objective, Point, conjugate_bound
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.dual.blocks import DenseDual, DualBlocks, Geometry
 from beeline.solvers.dual.dual_cd import LOSSES_WITH_DUAL
+from beeline.solvers.dual.shuffled import Centred
 from beeline.solvers.dual.warm import warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.options import SolverOptions, option
@@ -96,16 +97,15 @@ class _Passes:
     def _geometry(self) -> Geometry:
         """How the intercept enters; one pass where it is free."""
         o = self.objective
-        modulus = o.strength * o.regularizer.l2
         if o.intercept != "free":
-            return Geometry(modulus, 1 / modulus if o.intercept == "regularized" else 0.0)
+            return Geometry.of(o, None)
         squares, sums = o.rows.sum(products.feature_moments).value
         self.passes += 1
         n = max(1, o.rows.n_rows)
         mean = np.ascontiguousarray(sums / n)
         usual = max(float(squares.sum()) / n - dot(mean, mean), 0.0)
-        rho = max(usual / modulus, 1 / max(o.total_cost, 1e-300))
-        return Geometry(modulus, rho, mean, dot(mean, mean))
+        none = np.zeros(0)  # of single rows, whose norms each block finds
+        return Geometry.of(o, Centred(mean, none, none, usual))
 
     def visit_all(self) -> None:
         """Descend upon every block once, and keep by how much the dual has grown."""
@@ -129,6 +129,8 @@ class _Passes:
     def _pieces(self) -> list[list[tuple[int, int]]]:
         """The runs of rows that make up each block of the next pass: all runs, in random order, some to a block."""
         n, n_blocks = self.objective.rows.n_rows, self.objective.rows.n_shards
+        if n_blocks == 1:
+            return [[(0, n)]]
         size = max(1, -(-n // (n_blocks * _PIECES)))
         runs = [(start, min(start + size, n)) for start in range(0, n, size)]
         random = np.random.default_rng([self.solver.seed, self.n_passes])

@@ -11,14 +11,14 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from beeline._types import AnyArray, Floats
-from beeline.data.core.block import concatenate
+from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import RowVector
 from beeline.engines.verbs import products, truncation
 from beeline.exceptions import ParameterError
 from beeline.losses import Ramp, Truncated
 from beeline.objective import Objective, Point
-from beeline.solvers.base import Solver
+from beeline.solvers.base import ROUNDING_GAP, Solver
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step, distance_in_words
@@ -74,7 +74,8 @@ class Relaxation(Solver):
 
     What is proven: the gap of each convex problem. J itself is not convex, so that the end is a local optimum. A
     result's `facts` have how many rows are OUT (`outside`, and by their label `outside_negative` and
-    `outside_positive`); the array `outside` of its state marks them.
+    `outside_positive`) and the gap of the last convex problem (`convex_gap`); the array `outside` of its state marks
+    those rows.
 
     Options are those of `RelaxationOptions`.
     """
@@ -85,8 +86,11 @@ class Relaxation(Solver):
     options: RelaxationOptions
 
     def concern(self, result: Result) -> str | None:
-        """Also where cutting off would have given up a class."""
-        if result.status is Status.UNPROVEN and result.facts.get("crowded"):
+        """Also where cutting off would have given up a class, or the last convex problem missed the tolerance."""
+        ended = result.status is Status.UNPROVEN
+        if ended and not result.facts["crowded"] and result.facts["convex_gap"] > max(self.tol, ROUNDING_GAP):
+            return f"{self.name} {result.sentence}; scale the features, or name another solver by inner"
+        if ended and result.facts["crowded"]:
             return f"{self.name} {result.sentence}; raise s or C, or scale the labels, or give a rare class more weight"
         return super().concern(result)
 
@@ -142,7 +146,7 @@ class _Relaxing:
 
     def __init__(self, solver: Relaxation, objective: Objective) -> None:
         self.solver, self.objective, self.clock = solver, objective, time.perf_counter()
-        self.passes = 0.0
+        self.passes, self.gap, self.interrupted = 0.0, math.inf, False
         assert isinstance(objective.loss, Truncated)
         self.loss = objective.loss
         self.convex = objective.with_loss(self.loss.loss)
@@ -154,7 +158,7 @@ class _Relaxing:
         if options.begin == "sample" and o.rows.n_rows > options.sample_size:
             theta = self._solved(self._sample(), None).theta
             self.passes += 1
-            if not self._sides(o.at(theta), self.loss).crowded(by_class=self.loss.classifies):
+            if self.interrupted or not self._sides(o.at(theta), self.loss).crowded(by_class=self.loss.classifies):
                 return theta
         return self._solved(self.convex, theta).theta
 
@@ -170,7 +174,7 @@ class _Relaxing:
     def _sample(self) -> Objective:
         """The convex problem of a sample of the rows."""
         o, most = self.objective, self.solver.options.sample_size
-        drawn: list[object] = o.rows.sum(
+        blocks: list[Block] = o.rows.sum(
             products.sampled_rows,
             o.labels,
             o.costs,
@@ -178,15 +182,17 @@ class _Relaxing:
             seed=self.solver.seed,
             stratified=self.loss.classifies,
         ).value[0]
-        block = concatenate(list(drawn))  # type: ignore[arg-type]
+        block = concatenate(blocks)
+        assert isinstance(block.labels, np.ndarray)
+        assert block.weights is not None
         common = self.loss.loss, o.regularizer, o.strength, o.intercept
-        return Objective.of(ArrayDataset(block), block.labels, block.weights, *common)  # type: ignore[arg-type]
+        return Objective.of(ArrayDataset(block), block.labels, block.weights, *common)
 
     def descend(self, theta: Floats, loss: Truncated, *, last: bool) -> Generator[Step, None, Floats]:
         """Convex problems from θ on, for a loss that is cut off so high; returns where they end."""
         o = self.objective if last else self.objective.with_loss(loss)
         point = o.at(theta)
-        sides, gap, ending = self._sides(point, loss), math.inf, ""
+        sides, ending = self._sides(point, loss), ""
         while True:
             crowded = sides.crowded(by_class=loss.classifies)
             if crowded:
@@ -194,21 +200,31 @@ class _Relaxing:
                 ending = f"cutting off would give up {what}: {sides.in_words(by_class=loss.classifies)}"
             if last or not ending:
                 yield self._step(point, sides, ending if last else "", crowded=crowded)
+            if self.interrupted:
+                raise KeyboardInterrupt
             if ending:
                 return point.theta
             result = self._solved(self._relaxed(sides), point.theta)
-            if result.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            gap, moved = result.gap, o.at(result.theta)
+            moved = o.at(result.theta)
             self.passes += 1
-            before, change = sides, point.value - moved.value
-            if change > 0:
+            fall, before = point.value - moved.value, sides
+            if fall > 0:
                 point, sides = moved, self._sides(moved, loss)
-            changed = o.rows.sum(truncation.changed_sides, sides.inside, before.inside).value[0]
-            if changed == 0 or change <= _LITTLE * self.solver.tol * abs(point.value):
-                why = "no row changes sides" if changed == 0 else "J falls no further"
-                ending = f"{why}: a local optimum, whose convex problem was solved to {distance_in_words(gap)}"
-                ending += f"; {sides.in_words(by_class=loss.classifies)}"
+            if not self.interrupted and result.status not in (Status.LIMIT, Status.TIME):  # which end the loop
+                ending = self._ending(before, sides, little=fall <= _LITTLE * self.solver.tol * abs(point.value))
+
+    def _ending(self, before: _Sides, sides: _Sides, *, little: bool) -> str:
+        """Why it ends after a step, by which J may have fallen little; empty where it goes on.
+
+        A point that its convex problem cannot lower is within that problem's gap of its optimum.
+        """
+        changed = self.objective.rows.sum(truncation.changed_sides, sides.inside, before.inside).value[0]
+        if changed and not little:
+            return ""
+        why = f"a step lowers J by less than {_LITTLE * self.solver.tol:g} of it" if changed else "no row changes sides"
+        local = ": a local optimum" if not changed and self.gap <= max(self.solver.tol, ROUNDING_GAP) else ""
+        distance = f"whose convex problem was solved to {distance_in_words(self.gap)}"
+        return f"{why}{local}, {distance}; {sides.in_words(by_class=self.loss.classifies)}"
 
     def _step(self, point: Point, sides: _Sides, ending: str, *, crowded: bool) -> Step:
         o = self.objective
@@ -216,7 +232,7 @@ class _Relaxing:
         def arrays() -> Mapping[str, AnyArray]:
             return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, sides.inside, o.costs))}
 
-        facts = sides.facts | ({"crowded": 1.0} if crowded else {})
+        facts = sides.facts | {"crowded": float(crowded), "convex_gap": self.gap}
         value = point.value if point.objective is o else o.at(point.theta).value
         return Step(point.theta, value, -math.inf, self.passes, ending=ending, arrays=arrays, facts=facts)
 
@@ -248,5 +264,6 @@ class _Relaxing:
         if s.time_limit is not None:
             inner = inner.with_time_limit(max(s.time_limit - (time.perf_counter() - self.clock), 1e-3))
         result = inner.run(objective, start)
+        self.gap, self.interrupted = result.gap, result.status is Status.INTERRUPTED
         self.passes += result.passes if objective.rows is self.objective.rows else 0.0
         return result
