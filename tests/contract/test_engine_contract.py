@@ -95,7 +95,7 @@ TRIPS = {
     ("lbfgs", "logistic"): (3.8, 2.2),
     ("newton", "logistic"): (5.0, 4.0),
     ("bundle", "hinge"): (6.0, 4.5),
-    ("bundle", "logistic"): (7.0, 5.0),
+    ("bundle", "logistic"): (6.0, 4.0),
 }
 
 

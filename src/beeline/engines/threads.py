@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from beeline.engines.running import Call, run
 from beeline.engines.scratch import Scratch
 from beeline.engines.shards import Shard
 from beeline.exceptions import ParameterError
+from beeline.kernels import keep_freed_memory
 
 __all__ = ["Threads"]
 
@@ -51,10 +53,17 @@ class Threads(Engine):
     def open(self, data: Dataset, groups: Ints | None = None) -> LocalRows:
         """Runs of rows; of whole chunks, where they lie on disk and have no groups."""
         if self.memory is None:
+            _keep_freed_memory()
             return LocalRows(data, shards_of(data, _SHARD_BYTES, self.n_shards, groups))
         size = self.shard_bytes(self.memory)
         data = data.within(size)
         return LocalRows(data, shards_of(data, size, self.n_shards, groups), self.memory)
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Once, where nothing was said about memory: what a training frees is there for the next one."""
+    keep_freed_memory()
 
 
 def shards_of(data: Dataset, memory: int, n_shards: int | None, groups: Ints | None = None) -> list[Shard]:

@@ -10,6 +10,7 @@ void bind_checks(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_crammer_singer(nb::module_& m);
 void bind_dual_cd(nb::module_& m);
+void bind_heap(nb::module_& m);
 void bind_kinks(nb::module_& m);
 void bind_l1_cd(nb::module_& m);
 void bind_linalg(nb::module_& m);
@@ -34,6 +35,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_columns(m);
   beeline::bind_crammer_singer(m);
   beeline::bind_dual_cd(m);
+  beeline::bind_heap(m);
   beeline::bind_kinks(m);
   beeline::bind_l1_cd(m);
   beeline::bind_linalg(m);

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from beeline._lazy import cached_property
 from beeline._types import Floats
-from beeline.engines import RowVector
+from beeline.engines import Promise, RowVector
 from beeline.engines.verbs import columns, values
 from beeline.kernels import dot
 from beeline.losses import ScalarLoss
@@ -36,14 +36,25 @@ class Line:
 
     def __init__(self, point: Point, direction: Floats, dz: RowVector) -> None:
         self.point, self.direction, self.dz = point, direction, dz
+        self._asked: dict[float, Promise] = {}
 
     def at(self, t: float) -> tuple[float, float]:
         """J and its derivative by t; no pass over the data."""
-        o, point = self.point.objective, self.point
-        moving = o.loss_along(point.theta, self.direction)
-        loss, slope = o.rows.sum(values.along, point.z, self.dz, o.labels, o.costs, loss=moving, t=t).value
+        o = self.point.objective
+        loss, slope = (self._asked.get(t) or self._sums(t)).value
         penalty, incline = self._penalty(t)
         return o.strength * penalty + float(loss), o.strength * incline + float(slope)
+
+    def ask(self, *ts: float) -> None:
+        """Ask for J at several t, where questions are queued: they come with one trip."""
+        if not self.point.objective.rows.immediate:
+            self._asked = {t: self._asked.get(t) or self._sums(t) for t in ts}
+
+    def _sums(self, t: float) -> Promise:
+        """The sum of the losses at t, and its derivative."""
+        o, point = self.point.objective, self.point
+        moving = o.loss_along(point.theta, self.direction)
+        return o.rows.sum(values.along, point.z, self.dz, o.labels, o.costs, loss=moving, t=t)
 
     def _penalty(self, t: float) -> tuple[float, float]:
         """Ω and its derivative by t."""
@@ -87,6 +98,10 @@ class Line:
         left: tuple[float, float, float] | None = None  # t, J and its derivative, below the minimum
         right: tuple[float, float, float] | None = None
         for _ in range(200):
+            span = 2 * abs(t - first) or 0.1 * max(1.0, abs(first))
+            below, above = max(t - span, low), min(t + span, high)
+            if left is None or right is None:
+                self.ask(t, *(there for side, there in ((right, above), (left, below)) if side is None))
             value, slope = self.at(t)
             best = min(best, (value, t))
             if slope == 0:
@@ -95,8 +110,7 @@ class Line:
             if (left is None and t <= low) or (right is None and t >= high):
                 break
             if left is None or right is None:
-                span = 2 * abs(t - first) or 0.1 * max(1.0, abs(first))
-                t = max(t - span, low) if left is None else min(t + span, high)
+                t = below if left is None else above
                 continue
             width = right[0] - left[0]
             meet = (left[1] - right[1] + right[2] * width) / (right[2] - left[2])
