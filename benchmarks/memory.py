@@ -47,7 +47,7 @@ CASES = (
     training("logistic", "lbfgs", "store"),
     training("logistic", "bundle", "store"),
     training("hinge", "auto", "text"),
-    training("hinge", "rounded_newton", "store"),
+    training("hinge", "smoothed_newton", "store"),
     training("hinge", "bundle", "store"),
     Case("select, logistic, store", "select {store} --loss logistic --folds 3 --C-min 0.0001 --C-max 0.0004"),
     Case("select, hinge, store", "select {store} --loss hinge --folds 2 --C-min 0.0001 --C-max 0.0001 --max-passes 10"),

@@ -56,7 +56,7 @@ def make_problem(seed: int) -> Problem:
 def _loss(random: np.random.Generator) -> Loss:
     name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex)))
     settings = {}
-    if name in ("rounded_hinge", "huber_hinge", "soft_hinge", "soft_quantile", "soft_epsilon_insensitive"):
+    if name in ("smoothed_hinge", "huber_hinge", "soft_hinge", "soft_quantile", "soft_epsilon_insensitive"):
         settings["width"] = float(10 ** random.uniform(-2, 1))
     if name in ("huber", "pseudo_huber"):
         settings["delta"] = float(10 ** random.uniform(-2, 2))

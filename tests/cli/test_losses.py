@@ -148,7 +148,7 @@ def test_all_losses_are_listed(quickly):
     for words in (
         "quantile regression",
         "settings tau=0.5",
-        "rounded_newton, interior_point, bundle with l2",
+        "smoothed_newton, interior_point, bundle with l2",
         "bundle with l1",
     ):
         assert words in about
@@ -161,7 +161,7 @@ def test_losses_as_json(quickly):
     assert facts["tweedie"]["domain"] == "finite numbers that are not negative"
     assert facts["poisson"]["link"] == "exp"
     assert facts["crammer_singer"]["solvers"] == {
-        "l2": ["rounded_newton", "class_dual_cd", "bundle"],
+        "l2": ["smoothed_newton", "class_dual_cd", "bundle"],
         "l1": ["bundle"],
     }
     assert all(loss["formula"] and loss["summary"] and all(loss["solvers"].values()) for loss in facts.values())

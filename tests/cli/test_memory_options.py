@@ -52,7 +52,7 @@ def test_a_solver_that_does_not_fit(quickly, rows):
     done_well(quickly("convert", rows, "s"))
     error = one_line(quickly("train", "s", "-o", "m", "--loss", "hinge", "--solver", "dual_cd", "--memory", "1K"), 2)
     assert "needs about 36.3 KB to hold all rows" in error
-    assert "take rounded_newton or bundle" in error
+    assert "take smoothed_newton or bundle" in error
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])

@@ -275,7 +275,7 @@ def test_smoothed_form_is_near_and_dual_feasible(loss, width):
     ("name", "setting", "bad"),
     [
         ("epsilon_insensitive", "epsilon", -1.0),
-        ("rounded_hinge", "width", -1.0),
+        ("smoothed_hinge", "width", -1.0),
         ("huber_hinge", "width", 0.0),
         ("soft_hinge", "width", np.inf),
         ("soft_epsilon_insensitive", "width", 0.0),

@@ -353,7 +353,7 @@ class Nothing(Separable):
 
 
 def test_impossible_pairs_name_what_works():
-    with pytest.raises(ParameterError, match=r"'newton' needs a loss with a curvature.*take rounded_newton or dual_cd"):
+    with pytest.raises(ParameterError, match=r"needs a loss with a curvature.*take smoothed_newton or dual_cd"):
         choose_solver(problem(Hinge()), "newton")
     with pytest.raises(ParameterError, match=r"'dual_cd' needs L2.*take l1_cd"):
         choose_solver(problem(Logistic(), L1()), "dual_cd")
@@ -361,8 +361,8 @@ def test_impossible_pairs_name_what_works():
         choose_solver(problem(Hinge(), Nothing()))
     with pytest.raises(ParameterError, match="no solver 'sgd'; there are auto, newton"):
         choose_solver(problem(Hinge()), "sgd")
-    with pytest.raises(ParameterError, match="'rounded_newton' needs a loss whose kinks"):
-        SOLVERS["rounded_newton"]().solve(problem(Logistic()))
+    with pytest.raises(ParameterError, match="'smoothed_newton' needs a loss whose kinks"):
+        SOLVERS["smoothed_newton"]().solve(problem(Logistic()))
 
 
 def test_settings_are_checked():

@@ -282,7 +282,7 @@ def test_rows_of_a_group_must_lie_together():
 
 
 def test_solvers_that_need_single_rows_say_so():
-    for solver in ("newton", "rounded_newton", "dual_cd", "l1_cd", "interior_point"):
+    for solver in ("newton", "smoothed_newton", "dual_cd", "l1_cd", "interior_point"):
         for loss in (ListNet(), Levels()):
             groups = GROUPS if loss.scope == "group" else None
             with pytest.raises(ParameterError, match="lbfgs or bundle"):

@@ -22,7 +22,7 @@ def _binary(name, m, width):
         "logistic": lambda: cp.logistic(-m),
         "hinge": lambda: cp.pos(1 - m),
         "squared_hinge": lambda: cp.square(cp.pos(1 - m)),
-        "rounded_hinge": lambda: cp.huber(cp.pos(1 - m), width) / (2 * width),
+        "smoothed_hinge": lambda: cp.huber(cp.pos(1 - m), width) / (2 * width),
         "huber_hinge": lambda: cp.huber(cp.pos(1 + h - m), width) / (2 * width),
         "soft_hinge": lambda: _softplus(1 - m, soft),
         "modified_huber": lambda: cp.huber(cp.pos(1 - m), 2),

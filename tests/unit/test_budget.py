@@ -189,7 +189,7 @@ class TestRefusals:
     def test_names_those_that_stream(self, store):
         match = (
             r"'dual_cd' needs about 1\d\d KB to hold all rows, more than the memory of 19\.5 KB; "
-            r"for Hinge\(\) with L2\(\) take rounded_newton or bundle"
+            r"for Hinge\(\) with L2\(\) take smoothed_newton or bundle"
         )
         with pytest.raises(ParameterError, match=match):
             choose_solver(self.objective(store, 20_000), "dual_cd")
@@ -212,7 +212,7 @@ class TestRefusals:
     def test_a_matrix_of_features_must_fit(self, tmp_path):
         wide = RNG.normal(size=(3000, 400))
         store = beeline.convert(from_arrays(wide, np.sign(wide[:, 0])), tmp_path / "s")
-        newton, hinge = SOLVERS["rounded_newton"](), beeline.losses.get_loss("hinge")
+        newton, hinge = SOLVERS["smoothed_newton"](), beeline.losses.get_loss("hinge")
         objectives = [
             Objective(rows, rows.scatter(store.labels), rows.scatter(np.ones(3000)), hinge, L2())
             for rows in (Threads(memory).open(store) for memory in (None, 10**6, 10**9))

@@ -196,7 +196,7 @@ SERIAL = {
     "DualSweeps",
 }
 HOLDS_DATA = {"ArrowBatch", "AssemblyPlan", "LibsvmDialect", "LibsvmOutcome", "RowArrays"}
-SETS = {"num_threads", "set_num_threads", "shared_jobs", "limit_libsvm_instructions"}
+SETS = {"keep_freed_memory", "num_threads", "set_num_threads", "shared_jobs", "limit_libsvm_instructions"}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -20,8 +20,8 @@ from beeline.losses import (
     Hinge,
     LeastSquares,
     Logistic,
-    RoundedHinge,
     ScalarLoss,
+    SmoothedHinge,
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
@@ -31,7 +31,7 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
 from beeline.solvers.l1.l1_cd import L1CD, strength_max
 
-LOSSES = [Logistic(), SquaredHinge(), LeastSquares(), SquaredEpsilonInsensitive(0.2), RoundedHinge(0.5)]
+LOSSES = [Logistic(), SquaredHinge(), LeastSquares(), SquaredEpsilonInsensitive(0.2), SmoothedHinge(0.5)]
 INTERCEPTS = ["free", "regularized", "none"]
 
 
@@ -299,6 +299,6 @@ def test_random_problems(m, d, loss, regularizer, intercept, exponent, seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         result = L1CD(tol=1e-6).solve(objective)
     optimum = reference(objective)
-    if result.status is Status.CONVERGED or not isinstance(loss, RoundedHinge):
+    if result.status is Status.CONVERGED or not isinstance(loss, SmoothedHinge):
         assert result.objective <= optimum + 2e-6 * abs(optimum) + 1e-12
     assert result.objective * (1 - result.gap) <= optimum + 1e-9 * abs(optimum) + 1e-12

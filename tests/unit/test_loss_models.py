@@ -385,7 +385,7 @@ def test_poisson_s_settings_are_kept_in_words():
 
 
 @pytest.mark.parametrize("C", [1, 64, 512])
-@pytest.mark.parametrize("solver", ["auto", "rounded_newton"])
+@pytest.mark.parametrize("solver", ["auto", "smoothed_newton"])
 def test_a_bound_is_below_the_optimum_where_c_is_large(solver, C):
     X = np.random.default_rng(0).normal(size=(300, 6))
     y = X[:, 0] > 0

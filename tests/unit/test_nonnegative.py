@@ -113,7 +113,7 @@ class TestSolvers:
         ("name", "loss", "y", "others"),
         [
             ("newton", "logistic", BINARY, "l1_cd or lbfgs or bundle"),
-            ("rounded_newton", "hinge", BINARY, "interior_point or bundle"),
+            ("smoothed_newton", "hinge", BINARY, "interior_point or bundle"),
             ("dual_cd", "logistic", BINARY, "l1_cd or lbfgs or bundle"),
             ("class_dual_cd", "crammer_singer", CLASSES, "bundle"),
         ],

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from beeline import LinearModel, Model
 from beeline.exceptions import ConvergenceWarning, ParameterError
-from beeline.losses import LOSSES, Hinge, RoundedHinge, ScalarLoss, SoftHinge, VectorLoss
+from beeline.losses import LOSSES, Hinge, ScalarLoss, SmoothedHinge, SoftHinge, VectorLoss
 from beeline.losses.checking import check_loss, fault_after_training, has_kinks
 from beeline.regularizers import ElasticNet
 
@@ -347,7 +347,7 @@ class TestLookingForKinks:
     @pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6])
     def test_however_steep_a_slope_is_it_does_not_jump(self, width):
         assert not has_kinks(SoftHinge(width), SIGNS)
-        assert not has_kinks(RoundedHinge(width), SIGNS)
+        assert not has_kinks(SmoothedHinge(width), SIGNS)
 
     @pytest.mark.parametrize(("jump", "curve"), [(1.0, 1.0), (1.0, 100.0), (1e-3, 1.0)])
     def test_small_jumps_within_curves(self, jump, curve):

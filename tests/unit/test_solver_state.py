@@ -31,7 +31,7 @@ def problem(loss=None, *, n=N, d=D, regularizer=None, intercept="free", cost=1.0
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_result_has_one_and_every_solver_begins_from_it(name):
     kind = SOLVERS[name]
-    o = problem(Hinge() if name in ("rounded_newton", "interior_point") else Logistic())
+    o = problem(Hinge() if name in ("smoothed_newton", "interior_point") else Logistic())
     o = problem(regularizer=L1()) if name == "l1_cd" else o
     o = problem(Ramp()) if name == "relaxation" else o
     if name == "class_dual_cd":

@@ -28,7 +28,7 @@ ESTIMATORS = [
     LinearSVC(),
     LinearSVC(loss="hinge"),
     LinearSVC(multi_class="crammer_singer"),
-    LinearModel(loss="hinge", solver="rounded_newton"),
+    LinearModel(loss="hinge", solver="smoothed_newton"),
     LinearModel(loss="hinge", solver="bundle", tol=1e-3),
     LinearModel(loss="logistic", solver="lbfgs"),
     Lasso(alpha=0.01),

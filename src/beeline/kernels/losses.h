@@ -20,8 +20,8 @@ auto with_loss(const std::string& name, const Parameters& parameters, Visit visi
   if (name == "logistic") return visit(LogisticLoss{});
   if (name == "hinge") return visit(HingeLoss{});
   if (name == "squared_hinge") return visit(SquaredHingeLoss{});
-  if (name == "rounded_hinge") return visit(RoundedHingeLoss{parameters[0], 1});
-  if (name == "huber_hinge") return visit(RoundedHingeLoss{parameters[0], 1 + 0.5 * parameters[0]});
+  if (name == "smoothed_hinge") return visit(SmoothedHingeLoss{parameters[0], 1});
+  if (name == "huber_hinge") return visit(SmoothedHingeLoss{parameters[0], 1 + 0.5 * parameters[0]});
   if (name == "soft_hinge") return visit(SoftHingeLoss{parameters[0]});
   if (name == "modified_huber") return visit(ModifiedHuberLoss{});
   if (name == "exponential") return visit(ExponentialLoss{});

@@ -51,7 +51,7 @@ struct SquaredHingeLoss {
 };
 
 // A hinge with its kink rounded off over a width μ below its margin m: max over α in [0, 1] of α(m − yz) − μα²/2.
-struct RoundedHingeLoss {
+struct SmoothedHingeLoss {
   double width, margin;
   Derivatives at(double z, double y) const {
     const double slack = margin - y * z;

@@ -18,7 +18,7 @@ __all__ = [
     "Logistic",
     "ModifiedHuber",
     "Perceptron",
-    "RoundedHinge",
+    "SmoothedHinge",
     "SoftHinge",
     "SquaredHinge",
     "SquaredPerceptron",
@@ -110,16 +110,16 @@ class _Wide(ScalarLoss):
         self.width = positive("width", width)
 
 
-class RoundedHinge(_Wide):
+class SmoothedHinge(_Wide):
     """The hinge with a parabola for its kink: slack²/(2μ) for a slack 1 − yz below μ = `width`, slack − μ/2 above.
 
     With a width of 1 it is Rennie and Srebro's smooth hinge.
     """
 
-    name = "rounded_hinge"
+    name = "smoothed_hinge"
     formula = "s²/(2·width) for s = max(0, 1 − yz) < width, else s − width/2"
     summary = "the hinge with a parabola for its kink"
-    compiled = "rounded_hinge"
+    compiled = "smoothed_hinge"
 
     @property
     def _margin(self) -> float:
@@ -144,10 +144,10 @@ class RoundedHinge(_Wide):
         return float(np.sum(-self._margin * alpha + 0.5 * self.width * alpha**2 / np.where(c > 0, c, 1)))
 
 
-class HuberHinge(RoundedHinge):
+class HuberHinge(SmoothedHinge):
     """The hinge with a parabola around its kink: (1 + h − yz)²/(4h) for |1 − yz| ≤ h = `width`/2 (Chapelle 2007).
 
-    It is the rounded hinge moved by h: equal to the hinge itself for margins below 1 − h, and above it near the kink.
+    It is the smoothed hinge moved by h: equal to the hinge itself for margins below 1 − h, and above it near the kink.
     """
 
     name = "huber_hinge"

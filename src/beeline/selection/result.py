@@ -61,7 +61,7 @@ class PathPoint:
         How many trainings ended before their tolerance.
     training_loss
         The mean of the loss over all rows trained on, in all folds.
-    untold
+    residual_correlation
         The largest part of the losses' slopes that a single feature explains: what Ω still keeps from being learned.
     """
 
@@ -76,7 +76,7 @@ class PathPoint:
     unsolved: int = 0
     loss: float = math.nan
     training_loss: float = math.nan
-    untold: float = 0.0
+    residual_correlation: float = 0.0
 
     @cached_property
     def score(self) -> float:

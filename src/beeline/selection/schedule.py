@@ -39,7 +39,7 @@ class Schedule:
     greater_is_better
         In which direction scores are better.
     chance_level
-        What of `PathPoint.untold` means nothing.
+        What of `PathPoint.residual_correlation` means nothing.
     noise
         The part of what was gained by which held-out losses differ between folds that are solved equally well.
     """
@@ -98,7 +98,7 @@ class Schedule:
 
     def is_held_back(self, point: PathPoint) -> bool:
         """Whether one feature explains more of what is left than luck would."""
-        return point.untold > self.chance_level
+        return point.residual_correlation > self.chance_level
 
     def _goes_down(self, on_grid: Sequence[PathPoint]) -> bool:
         s = self.selecting

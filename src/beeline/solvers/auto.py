@@ -115,17 +115,17 @@ def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:
     first, passes = works["dual_cd"], _passes_to_relay(objective)
     if "interior_point" in works and _suits_interior_point(objective):
         return Relay(first, works["interior_point"], passes)
-    if "rounded_newton" not in works:
+    if "smoothed_newton" not in works:
         return first
-    relay = Relay(first, works["rounded_newton"], passes)
+    relay = Relay(first, works["smoothed_newton"], passes)
     return Relay(relay, works["interior_point"]) if "interior_point" in works else relay
 
 
 def _for_class_hinges(objective: Objective, works: _Working) -> Solver:
-    if "rounded_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
+    if "smoothed_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
         few = objective.n_outputs <= _FEW_CLASSES and objective.size <= _FEW_CLASS_WEIGHTS
         passes = _FEW_CLASS_PASSES if few else _CLASS_PASSES
-        return Relay(works["class_dual_cd"], works["rounded_newton"], passes)
+        return Relay(works["class_dual_cd"], works["smoothed_newton"], passes)
     return works["class_dual_cd"]
 
 
@@ -133,8 +133,8 @@ def _for_pieces(objective: Objective, works: _Working) -> Solver:
     """For a piecewise linear loss without a dual solver: by the number of rows and features."""
     if _suits_interior_point(objective):
         return works["interior_point"]
-    if "rounded_newton" in works:
-        return works["rounded_newton"]
+    if "smoothed_newton" in works:
+        return works["smoothed_newton"]
     if objective.size <= MOST_FEATURES:
         return Relay(works["bundle"], works["interior_point"], _BUNDLE_PASSES)
     return works["bundle"]

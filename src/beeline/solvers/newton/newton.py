@@ -157,7 +157,7 @@ class SmoothedNewton(Newton):
     iteration as for `Newton` with Cholesky.
     """
 
-    name = "rounded_newton"
+    name = "smoothed_newton"
     needs = Needs(loss=("rounded",), omega="l2", nonnegative=False)
     _SHRINK = 0.25  # of the width, when rounding dominates the gap
     _ACCURACY = 0.1  # of a direction by conjugate gradients, finer where a step wins little
