@@ -19,6 +19,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
@@ -76,6 +78,8 @@ class Rows(ABC):
         Whether a pass over the rows reads no file.
     memory
         Bytes that may be held here at one time, of rows and of what is made of them; None: nothing was said.
+    order
+        The number of each of these rows in the data set, where they lie in another order; None: in the same.
     """
 
     n_rows: int
@@ -86,6 +90,7 @@ class Rows(ABC):
     in_memory: bool = False
     immediate: bool = False
     memory: int | None = None
+    order: Ints | None = None
 
     @abstractmethod
     def call(
@@ -117,13 +122,36 @@ class Rows(ABC):
         """max ‖x_i‖; one pass."""
         return float(self.max(products.longest_row).value[0])
 
-    @abstractmethod
     def scatter(self, column: AnyArray) -> RowVector:
-        """Bring an array with an entry a row to the rows."""
+        """Bring an array with an entry a row, in the order of the data set, to the rows."""
+        return self.scatter_local(self.in_own_order(column))
+
+    def gather(self, vector: RowVector) -> AnyArray:
+        """Bring a row vector here, in the order of the data set.
+
+        Nothing but this and `gather_local` moves what lies beside rows, and it is seldom done.
+        """
+        return self.in_data_order(self.gather_local(vector))
 
     @abstractmethod
-    def gather(self, vector: RowVector) -> AnyArray:
-        """Bring a row vector here. Nothing else moves what lies beside rows, and it is seldom done."""
+    def scatter_local(self, column: AnyArray) -> RowVector:
+        """Bring an array to the rows that has its entries in their own order, that of `local` and `read`."""
+
+    @abstractmethod
+    def gather_local(self, vector: RowVector) -> AnyArray:
+        """Bring a row vector here, in the rows' own order, that of `local` and `read`."""
+
+    def in_own_order(self, column: AnyArray) -> AnyArray:
+        """An array with an entry a row, from the order of the data set to that of these rows."""
+        return column if self.order is None else column[self.order]
+
+    def in_data_order(self, column: AnyArray) -> AnyArray:
+        """An array with an entry a row, from the order of these rows to that of the data set."""
+        if self.order is None:
+            return column
+        back = np.empty_like(column)
+        back[self.order] = column
+        return back
 
     @abstractmethod
     def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:

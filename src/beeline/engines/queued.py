@@ -132,14 +132,14 @@ class QueuedRows(Rows):
             vector.key = -1
         return made, promise
 
-    def scatter(self, column: AnyArray) -> RowVector:
+    def scatter_local(self, column: AnyArray) -> RowVector:
         """Bring an array to the rows."""
         with self._lock:
             vector = _FarVector(self, self._number(), None)
         self._put(vector.key, column)
         return vector
 
-    def gather(self, vector: RowVector) -> AnyArray:
+    def gather_local(self, vector: RowVector) -> AnyArray:
         """Bring a row vector here, once all that was queued is done."""
         self.flush()
         return self._get(*_keys((vector,)))

@@ -104,7 +104,7 @@ class LocalRows(Rows):
     def __init__(self, data: Dataset, shards: list[Shard], memory: int | None = None) -> None:
         self.data, self.shards, self.memory = data, shards, memory
         self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
-        self.n_shards, self.in_memory = len(shards), isinstance(data, ArrayDataset)
+        self.n_shards, self.in_memory, self.order = len(shards), isinstance(data, ArrayDataset), data.order
         self._single = self.in_memory and self.n_shards == 1
         self._disk = None if memory is None or self.in_memory else _OnDisk(self.n_rows, memory)
 
@@ -155,7 +155,7 @@ class LocalRows(Rows):
             return super().max(verb, *vectors, **small)
         return Promise(verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small))  # type: ignore[attr-defined]
 
-    def scatter(self, column: AnyArray) -> RowVector:
+    def scatter_local(self, column: AnyArray) -> RowVector:
         """The array itself, in views; where memory is limited, a copy on disk."""
         if len(column) != self.n_rows:
             raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
@@ -167,7 +167,7 @@ class LocalRows(Rows):
         keeper = self._disk.keeper()
         return _LocalVector([keeper.keep(shard, 0, part) for shard, part in zip(self.shards, parts, strict=True)])
 
-    def gather(self, vector: RowVector) -> AnyArray:
+    def gather_local(self, vector: RowVector) -> AnyArray:
         """The array of all rows; where there is one shard, itself."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
         return parts[0] if self.n_shards == 1 and self._disk is None else np.concatenate(parts)

@@ -28,6 +28,8 @@ class Dataset(ABC):
         How raw rows become these rows (names, categories, scaling), or None for plain arrays.
     memory
         About how many bytes of rows on disk are held at one time, where that was said.
+    order
+        The number of each row in the data set that this one is a copy of, in another order; None: it is no such copy.
     """
 
     n_rows: int
@@ -35,6 +37,7 @@ class Dataset(ABC):
     nnz: int
     recipe: Recipe | None
     memory: int | None = None
+    order: Ints | None = None
 
     @abstractmethod
     def blocks(self, memory: int | None = None) -> Iterator[Block]:

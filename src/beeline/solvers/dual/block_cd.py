@@ -20,7 +20,7 @@ from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.dual.blocks import DenseDual, DualBlocks, Geometry
 from beeline.solvers.dual.dual_cd import LOSSES_WITH_DUAL
 from beeline.solvers.dual.shuffled import Centred
-from beeline.solvers.dual.warm import warm_start
+from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.options import SolverOptions, option
 
@@ -78,15 +78,15 @@ class _Passes:
         self.solver, self.objective = solver, objective
         o = objective
         n, d = o.rows.n_rows, o.rows.n_features
-        self.labels, self.costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
+        self.labels, self.costs = o.rows.gather_local(o.labels), o.rows.gather_local(o.costs)
         self.passes, self.n_passes, self.unchecked = 0.0, 0, 0
         self.best: Point | None = None
         self.bound, self.grown, self.ratio = -math.inf, 0.0, math.inf
         a, w, b = np.zeros(n), np.zeros(d), 0.0
         if start is not None:
-            begin = warm_start(o, self.labels, self.costs, start, solver.tol)
+            begin = warm_start(o, self.labels, self.costs, start, solver.tol, dual_of(start, o.rows))
             self.best, a, b = begin.point, begin.variables, begin.intercept
-            w = o.split(o.weighted(o.rows.scatter(a)))[0] / (o.strength * o.regularizer.l2)
+            w = o.split(o.weighted(o.rows.scatter_local(a)))[0] / (o.strength * o.regularizer.l2)
             self.passes += begin.passes + 1
         self.blocks = DualBlocks(o.loss, self._geometry(), w, solver.seed, DenseDual(a))
         g = self.blocks.geometry
@@ -163,7 +163,7 @@ class _Passes:
         """J at the average of the weights, and the dual value; one pass."""
         o, tol = self.objective, self.solver.tol
         a = self.dual_variables()
-        slopes = o.rows.scatter(-a)
+        slopes = o.rows.scatter_local(-a)
         point, product = o.at_with_product(o.join(self.average, self.intercept), slopes)
         point = point.with_best_intercept(0.05 * tol)
         if self.best is None and o.intercept == "free":
@@ -183,7 +183,7 @@ class _Passes:
 
     def arrays(self) -> dict[str, Floats]:
         """What a run would go on from, beside θ."""
-        return {"dual": self.dual_variables()}
+        return {"dual": self.objective.rows.in_data_order(self.dual_variables())}
 
 
 def _read_ahead(objective: Objective, blocks: list[list[tuple[int, int]]]) -> Iterator[tuple[Ints, Block]]:

@@ -105,7 +105,7 @@ class _Descent:
         block, k = rows.block, o.n_outputs
         self.exact = RowArrays(block.values, block.indptr, block.indices, block.n_features)
         sweeps = RoughClassSweeps if rough else ClassSweeps
-        numbers, costs = o.rows.gather(o.labels).astype(np.int64), o.rows.gather(o.costs)
+        numbers, costs = o.rows.gather_local(o.labels).astype(np.int64), o.rows.gather_local(o.costs)
         self.sweeps = sweeps(rows.arrays, rows.order, rows.copied, numbers, costs, k, solver.seed)
         _set_hinge(self.sweeps, o)
         self._measure()
@@ -135,7 +135,7 @@ class _Descent:
         o = self.objective
         self.best = o.at(start)
         self.passes += 2
-        self.sweeps.start(o.rows.gather(self.best.z), 0.1)
+        self.sweeps.start(o.rows.gather_local(self.best.z), 0.1)
         self.sweeps.reduce(self._balance())
         gain, square = self._product()
         best = min(1.0, self.modulus * gain / square) if square > 0 else 1.0
@@ -205,7 +205,7 @@ class _Descent:
         theta = np.append(w, b) if o.has_intercept else w.flatten()
         present = Point(o, theta, o.scores(theta))
         self.passes += 1
-        self.sweeps.update_active_set(o.rows.gather(present.z))
+        self.sweeps.update_active_set(o.rows.gather_local(present.z))
         self.n_averaged = 0
         point = self.best.towards(present, 0.05 * self.tol) if self.best is not None and self.averages else present
         if self.best is None or point.value <= self.best.value:
@@ -240,7 +240,7 @@ class _Descent:
         """
         square = dot(point.theta, point.theta)
         return 0.5 * self.modulus * square * (1 - self.allowance**2) + self.sweeps.lagrangian(
-            self.objective.rows.gather(point.z)
+            self.objective.rows.gather_local(point.z)
         )
 
     def _dual(self) -> float:

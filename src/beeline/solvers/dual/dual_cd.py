@@ -18,7 +18,7 @@ from beeline.objective.certificates import rounding_unit
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.dual.blocks import Geometry, Visits, sweeps_over
 from beeline.solvers.dual.shuffled import ShuffledRows
-from beeline.solvers.dual.warm import warm_start
+from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 
 __all__ = ["LOSSES_WITH_DUAL", "DualCD"]
@@ -91,7 +91,7 @@ class DualCD(Solver):
             bound,
             descent.passes,
             solver=self.name,
-            arrays=lambda: {"dual": a},
+            arrays=lambda: {"dual": objective.rows.in_data_order(a)},
             iterations=descent.n_sweeps,
             point=best,
         )
@@ -120,15 +120,16 @@ class _Descent:
     _CHECK_AFTER = 1.5  # never before
 
     def __init__(self, rows: ShuffledRows, objective: Objective, start: State | None, solver: DualCD) -> None:
-        self.rows, self.tol = rows, solver.tol
+        self.rows, self.whole, self.tol = rows, objective.rows, solver.tol
         self.objective = o = rows.over(objective)
         self.modulus = o.strength * o.regularizer.l2
         self.best: Point | None = None
         self.passes, self.n_sweeps = 0.0, 0
-        self.labels, self.costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
+        self.labels, self.costs = o.rows.gather_local(o.labels), o.rows.gather_local(o.costs)
         a, b = np.zeros(o.rows.n_rows), 0.0
         if start is not None:
-            begin = warm_start(o, self.labels, self.costs, start, self.tol)
+            own = dual_of(start, objective.rows)
+            begin = warm_start(o, self.labels, self.costs, start, self.tol, own)
             self.best, a, b = begin.point, begin.variables, begin.intercept
             self.passes += begin.passes
         self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.rows.n_features)
@@ -202,7 +203,7 @@ class _Descent:
         self.n_averaged = 0
         if self.best is None and o.intercept == "free":
             self.sweeps.set_centre(float(point.theta[-1]))
-        self.sweeps.update_active_set(o.rows.gather(point.z))
+        self.sweeps.update_active_set(o.rows.gather_local(point.z))
         if self.best is not None:
             point = self.best.towards(point, 0.05 * self.tol)
         self.best = point
@@ -233,7 +234,7 @@ class _Descent:
 
     def arrays(self) -> dict[str, Floats]:
         """What a run would go on from, beside θ."""
-        return {"dual": self.dual_variables()}
+        return {"dual": self.whole.in_data_order(self.dual_variables())}
 
     def dual_variables(self) -> Floats:
         """A copy of a, feasible also for a free intercept."""
@@ -245,7 +246,7 @@ class _Descent:
 
     def dual_value(self, a: Floats) -> float:
         """A lower bound of J by feasible dual variables; one pass."""
-        o, slopes = self.objective, self.objective.rows.scatter(-a)
+        o, slopes = self.objective, self.objective.rows.scatter_local(-a)
         product = o.weighted(slopes)
         self.passes += 1
         return conjugate_bound(self.best or o.at(), slopes, product)

@@ -96,7 +96,7 @@ class ShuffledRows:
         o = objective
         if o.rows is self.rows:
             return o
-        labels, costs = (self.rows.scatter(o.rows.gather(column)) for column in (o.labels, o.costs))
+        labels, costs = (self.rows.scatter_local(o.rows.gather_local(column)) for column in (o.labels, o.costs))
         return replace(o, rows=self.rows, labels=labels, costs=costs)
 
     @cached_property

@@ -55,7 +55,7 @@ class InteriorPoint(Solver):
         best, bound, still, passes = np.inf, -np.inf, 0, 2.0
         for _ in range(_MOST_STEPS):
             point = inside.point
-            found = conjugate_bound(point, objective.rows.scatter(inside.slopes), inside.product)
+            found = conjugate_bound(point, objective.rows.scatter_local(inside.slopes), inside.product)
             wins = point.value < best or found > bound
             best, bound = min(best, point.value), max(bound, found)
             still = 0 if wins else still + 1
@@ -88,7 +88,7 @@ class _Terms:
     @classmethod
     def of(cls, o: Objective) -> _Terms:
         """As the loss tells them."""
-        labels, costs = o.rows.gather(o.labels), o.rows.gather(o.costs)
+        labels, costs = o.rows.gather_local(o.labels), o.rows.gather_local(o.costs)
         kinks = o.loss.kinks(labels)  # type: ignore[attr-defined]
         at = np.column_stack([np.broadcast_to(scores, len(labels)) for scores, _ in kinks]).astype(np.float64)
         most = np.column_stack([jump * costs for _, jump in kinks])
@@ -126,7 +126,7 @@ class _Inside:
     def _place(self) -> None:
         """Begin in the middle of what the rows allow, as far from all walls as residuals are from kinks."""
         terms = self.terms
-        r = self.o.rows.gather(self.point.z)[:, None] - terms.at
+        r = self.o.rows.gather_local(self.point.z)[:, None] - terms.at
         counts = terms.most > 0
         width = float(np.mean(np.abs(r[counts]))) if counts.any() else 1.0
         self.width = width or 1.0
@@ -153,14 +153,14 @@ class _Inside:
 
     def _move_to(self, theta: Floats) -> None:
         self.point = self.o.at(theta)
-        r = self.o.rows.gather(self.point.z)[:, None] - self.terms.at
+        r = self.o.rows.gather_local(self.point.z)[:, None] - self.terms.at
         self.xi, self.eta = np.maximum(r, 0) + self.width, np.maximum(-r, 0) + self.width
         self._renew()
 
     def _renew(self) -> None:
         """Slopes, their product and the gradient, from the multipliers."""
         self.slopes = self.terms.base + self.alpha.sum(axis=1)
-        self.product = self.o.weighted(self.o.rows.scatter(self.slopes))
+        self.product = self.o.weighted(self.o.rows.scatter_local(self.slopes))
         self.gradient = self.product[: self.n] + self.l2 * self.point.theta[: self.n]
 
     def products(self, move: _Move | None = None, along: float = 0.0, across: float = 0.0) -> _Products:
@@ -240,7 +240,7 @@ class _Inside:
         self.point = self.o.at(theta)
         self.xi, self.eta = self.xi + along * move.xi, self.eta + along * move.eta
         # What rounding has done to ξ − η = z − κ is given to the larger of the two.
-        off = self.o.rows.gather(self.point.z)[:, None] - self.terms.at - (self.xi - self.eta)
+        off = self.o.rows.gather_local(self.point.z)[:, None] - self.terms.at - (self.xi - self.eta)
         self.xi, self.eta = self.xi + np.maximum(off, 0), self.eta + np.maximum(-off, 0)
         self._renew()
 
@@ -349,7 +349,7 @@ class _Linearised:
         step = self.system.solve(right, (self.D * rho).sum(axis=1), -float(at.slopes.sum()))
         if step is None:
             return None
-        dz = o.rows.gather(o.scores(step))[:, None]
+        dz = o.rows.gather_local(o.scores(step))[:, None]
         alpha = self.D * (dz + rho)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             eta = np.where(counts, low - at.eta - at.eta / at.alpha * alpha, -np.minimum(dz, 0))

@@ -49,7 +49,7 @@ class _ByFeatures(System):
     def of(cls, o: Objective, D: Floats, stiffness: Floats) -> _ByFeatures | None:
         """Made in one pass of nnz·(nonzeros a row)/2 steps."""
         system = cls(o, D, stiffness)
-        matrix = o.hessian_block(o.rows.scatter(D))
+        matrix = o.hessian_block(o.rows.scatter_local(D))
         matrix[np.diag_indices(o.n_regularized)] += stiffness - o.penalty.l2
         factor = _factor(matrix)
         if factor is None:
@@ -60,7 +60,7 @@ class _ByFeatures(System):
     def solve(self, r: Floats, e: Floats, t: float) -> Floats | None:
         """(dw, db) from r − Xᵀe and t − Σ e."""
         n = self.o.n_regularized
-        right = -self.o.weighted(self.o.rows.scatter(e))
+        right = -self.o.weighted(self.o.rows.scatter_local(e))
         right[:n] += r
         right[n:] += t
         return _solved(self.factor, right)
@@ -94,7 +94,7 @@ class _ByRows(System):
         o = self.o
         free = o.intercept == "free"
         moved = np.append(r / self.stiffness, 0.0) if free else r / self.stiffness
-        right = o.rows.gather(o.scores(moved)) + np.divide(e, self.D, out=np.zeros_like(e), where=self.D > 0)
+        right = o.rows.gather_local(o.scores(moved)) + np.divide(e, self.D, out=np.zeros_like(e), where=self.D > 0)
         da = _solved(self.factor, right)
         if da is None:
             return None
@@ -105,7 +105,7 @@ class _ByRows(System):
                 return None
             db = (t - float(da.sum())) / float(lift.sum())
             da = da + db * lift
-        dw = (r - o.weighted(o.rows.scatter(da))[: len(r)]) / self.stiffness
+        dw = (r - o.weighted(o.rows.scatter_local(da))[: len(r)]) / self.stiffness
         return np.append(dw, db) if free else dw
 
 

@@ -185,7 +185,7 @@ class _WorkingSet:
         block = o.rows.local(features, constant=constant)
         share = block.nnz / max(1, o.rows.nnz) if len(features) < d or constant or not o.rows.in_memory else 1.0
         rows = Threads().open(ArrayDataset(block))
-        labels, costs = (rows.scatter(o.rows.gather(column)) for column in (o.labels, o.costs))
+        labels, costs = (rows.scatter_local(o.rows.gather_local(column)) for column in (o.labels, o.costs))
         intercept: Intercept = "free" if o.intercept == "free" else "none"
         local = replace(o, rows=rows, labels=labels, costs=costs, intercept=intercept)
         return cls(o, coordinates, block, local, share, _gram_cost(block), max(10.0, sweeps))
@@ -199,7 +199,7 @@ class _WorkingSet:
         theta = point.theta[self.coordinates]
         if self.local.has_intercept:
             theta = np.append(theta, point.theta[-1])
-        return Point(self.local, theta, self.local.rows.scatter(self.whole.rows.gather(point.z)))
+        return Point(self.local, theta, self.local.rows.scatter_local(self.whole.rows.gather_local(point.z)))
 
     def leave(self, point: Point) -> Point:
         """The point, seen from all features."""
@@ -207,7 +207,7 @@ class _WorkingSet:
         theta[self.coordinates] = point.theta[: len(self.coordinates)]
         if self.local.has_intercept:
             theta[-1] = point.theta[-1]
-        return Point(self.whole, theta, self.whole.rows.scatter(self.local.rows.gather(point.z)))
+        return Point(self.whole, theta, self.whole.rows.scatter_local(self.local.rows.gather_local(point.z)))
 
     def lower(self, start: Point, target: float, passes: float, most: int) -> tuple[Point, float]:
         """(a point whose violation is at most the target, passes): at most so many prox-Newton steps."""
@@ -240,7 +240,7 @@ class _WorkingSet:
         k, o = len(self.coordinates), self.local
         before, after = point.theta[:k], point.theta[:k] + direction[:k]
         change = o.strength * (o.regularizer.value(after) - o.regularizer.value(before))
-        promise = dot(*(o.rows.gather(column) for column in (point.slopes, line.dz))) + change
+        promise = dot(*(o.rows.gather_local(column) for column in (point.slopes, line.dz))) + change
         noise = _NOISE * abs(point.value)
         if abs(promise) < noise and direction.any() and line.at(1.0)[0] <= point.value + noise:
             return line.move(1.0)
@@ -258,9 +258,9 @@ class _WorkingSet:
         signed = int(np.count_nonzero(self.coordinates < self.whole.rows.n_features))
         signed = signed if o.regularizer.nonnegative else 0
         penalty = (o.strength * o.regularizer.l1, o.strength * o.regularizer.l2, signed)
-        u, h = o.rows.gather(point.slopes), o.rows.gather(point.curvatures)
+        u, h = o.rows.gather_local(point.slopes), o.rows.gather_local(point.curvatures)
         if self.damping:
-            h = h + self.damping * max(float(h.max()), float(o.rows.gather(o.costs).max()))
+            h = h + self.damping * max(float(h.max()), float(o.rows.gather_local(o.costs).max()))
         if self.gram_cost <= self.sweeps:
             worst, sweeps, shift = self._descend_gram(u, h, w, penalty, tol)
         else:

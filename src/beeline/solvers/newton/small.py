@@ -31,8 +31,8 @@ def small_newton_steps(objective: Objective, tol: float, max_passes: float) -> S
     o, omega, theta = objective, objective.regularizer, objective.null.theta.copy()
     steps = small_newton(
         o.rows.local().arrays,
-        o.rows.gather(o.labels),
-        o.rows.gather(o.costs),
+        o.rows.gather_local(o.labels),
+        o.rows.gather_local(o.costs),
         str(o.loss.compiled),
         o.loss.parameters,
         (o.strength * omega.l1, o.strength * omega.l2, o.rows.n_features if omega.nonnegative else 0),
