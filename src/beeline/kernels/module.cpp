@@ -6,6 +6,7 @@
 namespace nb = nanobind;
 
 namespace beeline {
+void bind_boxes(nb::module_& m);
 void bind_checks(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_crammer_singer(nb::module_& m);
@@ -20,6 +21,7 @@ void bind_packed(nb::module_& m);
 void bind_assemble(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_libsvm(nb::module_& m);
+void bind_row_trees(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
 void survive_shutdown();
@@ -31,6 +33,7 @@ NB_MODULE(_kernels, m) {
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);
   m.def("shared_jobs", &beeline::shared_jobs);
+  beeline::bind_boxes(m);
   beeline::bind_checks(m);
   beeline::bind_columns(m);
   beeline::bind_crammer_singer(m);
@@ -45,6 +48,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_assemble(m);
   beeline::bind_records(m);
   beeline::bind_libsvm(m);
+  beeline::bind_row_trees(m);
   beeline::bind_rows(m);
   beeline::bind_scaling(m);
 }

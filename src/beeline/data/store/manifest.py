@@ -1,12 +1,7 @@
-"""The manifest: what a store holds, as plain JSON with a checksum over itself.
-
-The file has one line for every top-level field, in a fixed order and without spaces, so that there is one way to
-write a given manifest and any altered byte shows.
-"""
+"""The manifest: what a store holds, as plain JSON with a checksum over itself."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -14,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from beeline._types import Ints
+from beeline.data.files.sealed import checksum_text, seal, unseal
 from beeline.data.store.form import Form
 from beeline.exceptions import CorruptStoreError, StoreError, StoreVersionError
 
-__all__ = ["FORMAT", "MANIFEST", "VERSION", "ChunkTable", "Manifest", "PartInfo", "checksum_text", "plain_number"]
+__all__ = ["FORMAT", "MANIFEST", "VERSION", "ChunkTable", "Manifest", "PartInfo", "plain_number"]
 
 FORMAT = "beeline-store"
 VERSION = 1
@@ -180,18 +175,15 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The content of the manifest file."""
-        return _render(self.to_json())
+        return seal(self.to_json())
 
     @staticmethod
     def load(folder: Path) -> Manifest:
         """Read and check the manifest of the store in a folder."""
         raw = _read(folder)
         path = folder / MANIFEST
-        try:
-            document = json.loads(raw)
-        except ValueError:
-            document = None
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
+        document, intact = unseal(raw)
+        if document is None or document.get("format") != FORMAT:
             if FORMAT.encode() in raw:
                 raise _altered(path)
             raise StoreError(f"{folder} is not a beeline store: its {MANIFEST} was written by another program")
@@ -201,8 +193,7 @@ class Manifest:
                 f"{folder} is a store of version {version}, and this beeline reads versions up to {VERSION}; "
                 "install a newer beeline to open it"
             )
-        document.pop("checksum", None)
-        if version != VERSION or _render(document) != raw:
+        if version != VERSION or not intact:
             raise _altered(path)
         try:
             return Manifest.from_json(document)
@@ -228,23 +219,6 @@ def _read(folder: Path) -> bytes:
 
 def _altered(path: Path) -> CorruptStoreError:
     return CorruptStoreError(f"{path} was altered after it was written; convert the source again")
-
-
-def _render(document: dict[str, Any]) -> bytes:
-    """One line a field, the last with the checksum over the lines before it."""
-    lines = [f"{_compact(key)}:{_compact(value)},\n" for key, value in document.items()]
-    body = ("{\n" + "".join(lines)).encode(errors="surrogatepass")
-    digest = checksum_text(xxhash.xxh3_64_intdigest(body))
-    return body + f'"checksum":"{digest}"\n}}\n'.encode()
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def checksum_text(checksum: int) -> str:
-    """A checksum as 16 hexadecimal digits."""
-    return f"{checksum:016x}"
 
 
 def plain_number(value: float) -> float | str:

@@ -71,6 +71,12 @@ class PartWriter:
             self._write_chunk(block.rows(start, stop))
             start = stop
 
+    def write_chunk(self, block: Block) -> None:
+        """Write rows, whose features increase, as one chunk of their own, whatever its size."""
+        if self._pending:
+            self._flush()
+        self._write_chunk(block)
+
     def close(self) -> list[PartInfo]:
         """Write what is left and bring all files to the disk."""
         if self._pending:

@@ -14,22 +14,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from beeline._types import AnyArray
 from beeline.data.core.block import Block
-from beeline.data.core.labels import LabelSets
-from beeline.data.store.form import Form, RowBuffer, from_arrow, merged, to_arrow
+from beeline.data.store.buckets import Buckets, Keys, loaded
+from beeline.data.store.form import Form, merged
 
 __all__ = ["Shuffler", "keys_of"]
-
-Keys = NDArray[np.uint64]
 
 _BUCKETS = 64
 _PIECE = 1 << 20
@@ -75,7 +69,7 @@ class Shuffler:
         for piece in block.pieces(max(1, self.memory // 4)):  # scattering copies the rows
             keys = self._keys(piece)
             if self._scatter is not None:
-                self._scatter.write(piece, keys)
+                self._scatter.scatter(piece, keys)
                 continue
             self._held.append((merged([piece], Form.of(piece)), keys))
             if sum(b.nbytes + k.nbytes for b, k in self._held) > self.memory // 4:
@@ -89,7 +83,7 @@ class Shuffler:
     def _spill(self) -> None:
         self._scatter = _Scatter(self._folder, 0, _LAST_KEY, _BUCKETS)
         while self._held:
-            self._scatter.write(*self._held.pop(0))
+            self._scatter.scatter(*self._held.pop(0))
 
     def sorted_blocks(self, form: Form) -> Iterator[Block]:
         """All rows in the order of their keys, brought into one form; can be walked once."""
@@ -122,7 +116,7 @@ class Shuffler:
                 finer = _Scatter(bucket.path.with_suffix(""), bucket.first_key, bucket.last_key, wanted)
                 try:
                     for block, keys in bucket.records():
-                        finer.write(block, keys)
+                        finer.scatter(block, keys)
                 except BaseException:
                     finer.abandon()
                     raise
@@ -132,109 +126,25 @@ class Shuffler:
             bucket.path.unlink()
 
 
-class _Scatter:
+class _Scatter(Buckets):
     """Rows spread over files by ranges of keys between the first and the last key."""
 
     def __init__(self, folder: Path, first: int, last: int, wanted: int) -> None:
-        self._folder, self._first = folder, np.uint64(first)
+        self._first = np.uint64(first)
         bits = (last - first).bit_length()
         self._shift = np.uint64(max(0, bits - (wanted.bit_length() - 1)))
-        count = ((last - first) >> int(self._shift)) + 1
-        self.buckets: list[_Bucket | None] = [None] * count
-        folder.mkdir()
+        super().__init__(folder, ((last - first) >> int(self._shift)) + 1)
 
-    def write(self, block: Block, keys: Keys) -> None:
-        places = ((keys - self._first) >> self._shift).astype(np.uint16)  # numpy sorts these in linear time
-        order = np.argsort(places, kind="stable")
-        block, keys, places = block.gather(order), keys[order], places[order]
-        cuts = np.concatenate([[0], np.flatnonzero(np.diff(places)) + 1, [len(places)]])
-        for start, stop in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            place = int(places[start])
-            bucket = self.buckets[place]
-            if bucket is None:
-                bucket = self.buckets[place] = _Bucket(self._folder / f"{place:05d}.rows")
-            bucket.write(block.rows(start, stop), keys[start:stop])
-
-    def close(self) -> None:
-        for bucket in self.buckets:
-            if bucket is not None:
-                bucket.close()
-
-    def abandon(self) -> None:
-        for bucket in self.buckets:
-            if bucket is not None:
-                with suppress(OSError):  # a full disk was reported when it was met
-                    bucket.close()
-
-
-class _Bucket:
-    """A file of rows with their keys: an Arrow stream, and one more behind it each time the rows change their form."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.n_rows = self.nnz = self.n_labels = self.n_features = 0
-        self.first_key, self.last_key = _LAST_KEY, 0
-        self._forms: list[Form] = []
-        self._file: BinaryIO = path.open("wb")
-        self._stream: pa.RecordBatchStreamWriter | None = None
-
-    def write(self, block: Block, keys: Keys) -> None:
-        form = Form.of(block)
-        schema = form.schema.append(pa.field("key", pa.uint64(), nullable=False))
-        if not self._forms or form != self._forms[-1]:
-            self._end_stream()
-            self._stream = pa.ipc.new_stream(self._file, schema)
-            self._forms.append(form)
-        assert self._stream is not None
-        columns = [*form.to_batch(block).columns, to_arrow(keys)]
-        self._stream.write_batch(pa.record_batch(columns, schema=schema))
-        self.n_rows, self.nnz = self.n_rows + block.n_rows, self.nnz + block.nnz
-        self.n_labels += len(block.labels.stored()) if isinstance(block.labels, LabelSets) else 0
-        self.n_features = max(self.n_features, block.n_features)
-        self.first_key = min(self.first_key, int(keys.min()))
-        self.last_key = max(self.last_key, int(keys.max()))
-
-    def close(self) -> None:
-        try:
-            self._end_stream()
-        finally:
-            self._file.close()
-
-    def _end_stream(self) -> None:
-        if self._stream is not None:
-            stream, self._stream = self._stream, None
-            stream.close()
-
-    def size_in(self, form: Form) -> int:
-        """Bytes that the rows take while they are put in order."""
-        columns = (form.labels is not None) + form.weights + form.queries
-        a_row = 8 * (3 + columns)  # key, order, position, and what goes with the row
-        entries = self.nnz if form.width is None else self.n_rows * form.width
-        return self.n_rows * a_row + entries * form.entry_bytes + self.n_labels * 16
-
-    def records(self) -> Iterator[tuple[Block, Keys]]:
-        """The rows as they were written."""
-        with pa.OSFile(str(self.path)) as file:
-            for form in self._forms:
-                with pa.ipc.open_stream(file) as stream:
-                    for batch in stream:
-                        yield (
-                            form.from_batch(batch, self.n_features),
-                            from_arrow(batch.column("key").buffers()[1], "uint64", batch.num_rows),
-                        )
+    def scatter(self, block: Block, keys: Keys) -> None:
+        """Add rows to the files of their keys."""
+        self.write(block, keys, (keys - self._first) >> self._shift)
 
 
 def _in_order(records: Iterable[tuple[Block, Keys]], form: Form, n_rows: int, nnz: int) -> Iterator[Block]:
     """All rows in the order of their keys, a part at a time: they are in memory once, and one part twice."""
-    buffer, keys = RowBuffer(form, n_rows, nnz), np.empty(n_rows, np.uint64)
-    row = n_features = 0
-    for block, some in records:
-        buffer.append(block)
-        keys[row : row + len(some)] = some
-        row, n_features = row + len(some), max(n_features, block.n_features)
-    loaded = buffer.block(n_features)
+    rows, keys = loaded(records, form, n_rows, nnz)
     order = np.argsort(keys, kind="stable")  # rows of one query share a key and keep their order
-    parts = min(16, loaded.nbytes // _PIECE + 1)
+    parts = min(16, rows.nbytes // _PIECE + 1)
     step = -(-n_rows // parts)
     for start in range(0, n_rows, step):
-        yield loaded.gather(order[start : start + step])
+        yield rows.gather(order[start : start + step])
