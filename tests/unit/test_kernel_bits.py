@@ -177,12 +177,40 @@ VECTORS = {
         np.zeros(N, np.uint8),
     ),
 }
+
+
+def leaves_of(block: Block) -> tuple[Block, np.ndarray, list]:
+    """Rows in the order of leaves, where these end, and what was found on the way."""
+    order = np.arange(M)
+    ends = np.array(_kernels.order_rows(arrays_of(block), order, [M // 3, M], 7, 5))
+    return block.gather(order), ends, [order, ends]
+
+
+def boxes_of(block: Block) -> list:
+    rows, ends, _ = leaves_of(block)
+    counts = np.empty(len(ends), np.int64)
+    _kernels.count_box_features(arrays_of(rows), ends, counts)
+    indptr = np.append(0, np.cumsum(counts))
+    halves, radii = [np.empty(indptr[-1], np.uint16) for _ in range(3)], np.empty(len(ends), np.float32)
+    _kernels.make_boxes(arrays_of(rows), ends, indptr, *halves, radii)
+    return [counts, indptr, *halves, radii]
+
+
+def bounds_of(block: Block) -> list:
+    _, indptr, indices, low, high, radii = boxes_of(block)
+    return written(
+        lambda *out: _kernels.box_bounds(indptr, indices, low, high, radii, None, numbers(D), *out),
+        *(np.empty(len(radii)) for _ in range(2)),
+    )
+
+
+LEAVES = {"order_rows": lambda block: leaves_of(block)[2], "make_boxes": boxes_of, "box_bounds": bounds_of}
 TABLES = {
     "assemble_dense": lambda: assembled(is_sparse=False),
     "assemble_sparse": lambda: assembled(is_sparse=True),
 }
 # Covered by one of the above, tested with the reader of LIBSVM text, or on one thread.
-ELSEWHERE = {"count_kept": "keep_features", "count_entries": "assemble_sparse"}
+ELSEWHERE = {"count_kept": "keep_features", "count_entries": "assemble_sparse", "count_box_features": "make_boxes"}
 READS = {"LibsvmParser"}
 SERIAL = {
     "blend",
@@ -200,9 +228,9 @@ SETS = {"keep_freed_memory", "num_threads", "set_num_threads", "shared_jobs", "l
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_products(same_bits, name, layout):
-    same_bits(lambda: PRODUCTS[name](LAYOUTS[layout]))
+@pytest.mark.parametrize("name", [*PRODUCTS, *LEAVES])
+def test_products_and_leaves(same_bits, name, layout):
+    same_bits(lambda: (PRODUCTS | LEAVES)[name](LAYOUTS[layout]))
 
 
 @pytest.mark.parametrize("columns", [1, K])
@@ -219,7 +247,7 @@ def test_vectors_matrices_and_tables(same_bits, name):
 
 
 def test_every_kernel_is_here():
-    tested = {*PRODUCTS, *LOSSES, *VECTORS, *TABLES, *ELSEWHERE}
+    tested = {*PRODUCTS, *LOSSES, *VECTORS, *TABLES, *LEAVES, *ELSEWHERE}
     methods = {name for name in vars(_kernels.RowArrays) if not name.startswith("_")}
     known = tested | READS | SERIAL | HOLDS_DATA | SETS
     names = {name for name in vars(_kernels) if not name.startswith("_") and callable(getattr(_kernels, name))}

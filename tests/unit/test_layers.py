@@ -13,9 +13,10 @@ SOURCE = Path(__file__).parents[2] / "src" / "beeline"
 LAYERS = [
     {"kernels"},
     {"data", "losses", "regularizers", "metrics", "links", "plotting"},
+    {"index"},
     {"engines"},
     {"objective"},
-    {"index", "solvers"},
+    {"solvers"},
     {"training"},
     {"selection"},
     {"model"},

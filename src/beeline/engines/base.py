@@ -26,6 +26,8 @@ from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
 from beeline.engines.verbs import products
+from beeline.exceptions import ParameterError
+from beeline.index import StoreIndex
 
 __all__ = ["Engine", "Origin", "Promise", "RowVector", "Rows", "Verb"]
 
@@ -80,6 +82,8 @@ class Rows(ABC):
         Bytes that may be held here at one time, of rows and of what is made of them; None: nothing was said.
     order
         The number of each of these rows in the data set, where they lie in another order; None: in the same.
+    index
+        What is known of runs of these rows without reading them; None: nothing.
     """
 
     n_rows: int
@@ -91,6 +95,7 @@ class Rows(ABC):
     immediate: bool = False
     memory: int | None = None
     order: Ints | None = None
+    index: StoreIndex | None = None
 
     @abstractmethod
     def call(
@@ -124,7 +129,7 @@ class Rows(ABC):
 
     def scatter(self, column: AnyArray) -> RowVector:
         """Bring an array with an entry a row, in the order of the data set, to the rows."""
-        return self.scatter_local(self.in_own_order(column))
+        return self.scatter_local(column if self.order is None else column[self.order])
 
     def gather(self, vector: RowVector) -> AnyArray:
         """Bring a row vector here, in the order of the data set.
@@ -140,6 +145,10 @@ class Rows(ABC):
     @abstractmethod
     def gather_local(self, vector: RowVector) -> AnyArray:
         """Bring a row vector here, in the rows' own order, that of `local` and `read`."""
+
+    def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
+        """The entries of a row vector for some rows, by their places in the rows' own order."""
+        raise ParameterError(f"{type(self).__name__} does not pick single rows", parameter="rows")
 
     def in_own_order(self, column: AnyArray) -> AnyArray:
         """An array with an entry a row, from the order of the data set to that of these rows."""

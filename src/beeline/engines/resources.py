@@ -62,10 +62,10 @@ class Resources:
 
     def in_use(self) -> AbstractContextManager[None]:
         """Kernels use as many threads as were said, meanwhile."""
-        return nullcontext() if self.threads is None else _with_threads(self.threads)
+        return _UNCHANGED if self.threads is None else _with_threads(self.threads)
 
 
-_THREADS = Threads()
+_THREADS, _UNCHANGED = Threads(), nullcontext()
 
 
 @contextmanager

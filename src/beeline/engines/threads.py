@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from beeline._forks import ForkSafeLock
+from beeline._lazy import cached_property
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
@@ -18,6 +19,7 @@ from beeline.engines.running import Call, run
 from beeline.engines.scratch import Scratch
 from beeline.engines.shards import Shard
 from beeline.exceptions import ParameterError
+from beeline.index import IndexedRows
 from beeline.kernels import keep_freed_memory
 
 __all__ = ["Threads"]
@@ -105,6 +107,7 @@ class LocalRows(Rows):
         self.data, self.shards, self.memory = data, shards, memory
         self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
         self.n_shards, self.in_memory, self.order = len(shards), isinstance(data, ArrayDataset), data.order
+        self.index = data.index if not self.in_memory and isinstance(data, IndexedRows) else None
         self._single = self.in_memory and self.n_shards == 1
         self._disk = None if memory is None or self.in_memory else _OnDisk(self.n_rows, memory)
 
@@ -155,6 +158,11 @@ class LocalRows(Rows):
             return super().max(verb, *vectors, **small)
         return Promise(verb(self.shards[0], *[vector.parts[0] for vector in vectors], **small))  # type: ignore[attr-defined]
 
+    @cached_property
+    def longest_row(self) -> float:
+        """max ‖x_i‖; one pass."""
+        return self.shards[0].longest_row if self._single else super().longest_row
+
     def scatter_local(self, column: AnyArray) -> RowVector:
         """The array itself, in views; where memory is limited, a copy on disk."""
         if len(column) != self.n_rows:
@@ -171,6 +179,18 @@ class LocalRows(Rows):
         """The array of all rows; where there is one shard, itself."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
         return parts[0] if self.n_shards == 1 and self._disk is None else np.concatenate(parts)
+
+    def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
+        """The entries of a row vector for some rows."""
+        parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
+        if self.n_shards == 1:
+            return np.array(parts[0][positions])
+        shards = np.searchsorted([shard.stop for shard in self.shards], positions, side="right")
+        picked = np.empty(len(positions), parts[0].dtype)
+        for number in np.unique(shards).tolist():
+            some = shards == number
+            picked[some] = parts[number][positions[some] - self.shards[number].start]
+        return picked
 
     def read(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view or read."""

@@ -227,16 +227,17 @@ def _put_scores(model: Model, data: Dataset, z: Floats, picked: AnyArray | None 
 
 def _report(trained: Trained, concerns: list[Concern], n_rows: int, seconds: float) -> Report:
     results = trained.results
-    gap = max(result.gap for result in results)
-    objective = sum(result.objective for result in results)
+    each = [(result.gap, result.objective, result.status, result.passes, result.iterations) for result in results]
+    gaps, objectives, statuses, passes, iterations = zip(*each, strict=True)
+    gap, objective = max(gaps), sum(objectives)
     return Report(
         sentence=trained.sentence,
-        status=min((result.status for result in results), key=_WORST_FIRST.index).name.lower(),
+        status=min(statuses, key=_WORST_FIRST.index).name.lower(),
         solver=results[0].solver,
         objective=objective if math.isfinite(objective) else None,
         gap=gap if math.isfinite(gap) else None,
-        passes=max(result.passes for result in results),
-        iterations=max(result.iterations for result in results),
+        passes=max(passes),
+        iterations=max(iterations),
         seconds=seconds,
         n_rows=n_rows,
         concerns=tuple(dict.fromkeys(concern.sentence for concern in concerns)),

@@ -356,3 +356,29 @@ def descend_gram(
     accuracy: float,
     most: int,
 ) -> tuple[float, float, float]: ...
+def order_rows(
+    rows: RowArrays, order: Ints, groups: list[int], leaf: int, seed: int, threads: int = 0
+) -> list[int]: ...
+def count_box_features(rows: RowArrays, ends: Ints, out: Ints, threads: int = 0) -> None: ...
+def make_boxes(
+    rows: RowArrays,
+    ends: Ints,
+    indptr: Ints,
+    indices: AnyArray,
+    low: AnyArray,
+    high: AnyArray,
+    radii: AnyArray,
+    threads: int = 0,
+) -> None: ...
+def box_bounds(
+    indptr: Ints,
+    indices: AnyArray,
+    low: AnyArray,
+    high: AnyArray,
+    radii: AnyArray,
+    leaves: Ints | None,
+    w: Floats,
+    out_low: Floats,
+    out_high: Floats,
+    threads: int = 0,
+) -> None: ...

@@ -1,16 +1,19 @@
 // Boxes around runs of rows, and what they say about scores.
 //
 // For each feature that is not zero in all rows of a leaf, a box has the least and the greatest value; with zeros where
-// a row has no entry. They are kept in 16 bits, the upper half of a float32, rounded outwards: so every row lies inside.
-// Beside the box there is a ball around its centre. Then wᵀx lies between wᵀm ± min(Σ |w_j| s_j, ‖w‖ r) for every row x
-// of the leaf, m the middle of the box, s half of its sides, r the radius of the ball, ‖w‖ over the features of the box.
+// a row has no entry. They are kept in 16 bits, the upper half of a float32, rounded outwards: so every row lies
+// inside. Beside the box there is a ball around its centre. Then wᵀx lies between wᵀm ± min(Σ |w_j| s_j, ‖w‖ r) for
+// every row x of the leaf, m the middle of the box, s half of its sides, r the radius of the ball, ‖w‖ over the
+// features of the box.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "rows.h"
@@ -87,14 +90,11 @@ std::size_t begin_of(const std::int64_t* ends, std::size_t k) { return k ? stati
 template <class Visit>
 void over_leaves(const RowArrays& arrays, std::size_t n_leaves, int threads, Visit visit) {
   arrays.with_rows([&](auto rows) {
-    parallel_for(
-        (n_leaves + kLeavesPerTask - 1) / kLeavesPerTask,
-        [&](std::size_t task) {
-          Extent extent(arrays.n_features);
-          for (std::size_t k = task * kLeavesPerTask, end = std::min(k + kLeavesPerTask, n_leaves); k < end; ++k)
-            visit(rows, extent, k);
-        },
-        threads);
+    parallel_for((n_leaves + kLeavesPerTask - 1) / kLeavesPerTask, [&](std::size_t task) {
+      Extent extent(arrays.n_features);
+      for (std::size_t k = task * kLeavesPerTask, end = std::min(k + kLeavesPerTask, n_leaves); k < end; ++k)
+        visit(rows, extent, k);
+    }, threads);
     return 0;
   });
 }
@@ -161,43 +161,43 @@ void make_boxes(const RowArrays& arrays, Numbers<const std::int64_t> ends, Numbe
 // Between which numbers the scores wᵀx of each leaf's rows lie.
 template <class Index>
 void bound_boxes(const Numbers<const std::int64_t>& indptr, const Index* indices, const Half* low, const Half* high,
-                 const float* radii, const double* w, double* out_low, double* out_high, int threads) {
-  const std::size_t n_leaves = indptr.size() - 1;
-  parallel_for(
-      (n_leaves + kLeavesPerTask - 1) / kLeavesPerTask,
-      [&](std::size_t task) {
-        for (std::size_t k = task * kLeavesPerTask, end = std::min(k + kLeavesPerTask, n_leaves); k < end; ++k) {
-          double middle = 0, reach = 0, square = 0, size = 0;
-          for (std::int64_t p = indptr.data()[k]; p < indptr.data()[k + 1]; ++p) {
-            const double weight = w[indices[p]];
-            if (weight == 0) continue;  // whatever the sides are, infinite ones too
-            const double a = widened(low[p]), b = widened(high[p]), m = weight * 0.5 * (a + b);
-            middle += m;
-            size += std::fabs(m);
-            reach += std::fabs(weight) * 0.5 * (b - a);
-            square += weight * weight;
-          }
-          const double ball = std::sqrt(square) * static_cast<double>(radii[k]);
-          reach = std::min(reach, ball > 0 || square == 0 ? ball : reach);
-          reach += kRounding * (size + reach);
-          const bool known = std::isfinite(middle) && std::isfinite(reach);
-          out_low[k] = known ? middle - reach : -INFINITY;
-          out_high[k] = known ? middle + reach : INFINITY;
-        }
-      },
-      threads);
+                 const float* radii, const std::int64_t* picked, std::size_t n_leaves, const double* w, double* out_low,
+                 double* out_high, int threads) {
+  parallel_for((n_leaves + kLeavesPerTask - 1) / kLeavesPerTask, [&](std::size_t task) {
+    for (std::size_t k = task * kLeavesPerTask, end = std::min(k + kLeavesPerTask, n_leaves); k < end; ++k) {
+      const std::size_t leaf = picked ? static_cast<std::size_t>(picked[k]) : k;
+      double middle = 0, reach = 0, square = 0, size = 0;
+      for (std::int64_t p = indptr.data()[leaf]; p < indptr.data()[leaf + 1]; ++p) {
+        const double weight = w[indices[p]];
+        if (weight == 0) continue;  // whatever the sides are, infinite ones too
+        const double a = widened(low[p]), b = widened(high[p]), m = weight * 0.5 * (a + b);
+        middle += m;
+        size += std::fabs(m);
+        reach += std::fabs(weight) * 0.5 * (b - a);
+        square += weight * weight;
+      }
+      if (square > 0) reach = std::min(reach, std::sqrt(square) * static_cast<double>(radii[leaf]));
+      reach += kRounding * (size + reach);
+      const bool known = std::isfinite(middle) && std::isfinite(reach);
+      out_low[k] = known ? middle - reach : -INFINITY;
+      out_high[k] = known ? middle + reach : INFINITY;
+    }
+  }, threads);
 }
 
-void box_bounds(Numbers<const std::int64_t> indptr, nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> indices,
-                Numbers<const Half> low, Numbers<const Half> high, Numbers<const float> radii, Vector w, Output out_low,
-                Output out_high, int threads) {
+void box_bounds(Numbers<const std::int64_t> indptr,
+                nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> indices, Numbers<const Half> low,
+                Numbers<const Half> high, Numbers<const float> radii, std::optional<Numbers<const std::int64_t>> leaves,
+                Vector w, Output out_low, Output out_high, int threads) {
   nb::gil_scoped_release release;
+  const std::int64_t* picked = leaves ? leaves->data() : nullptr;
+  const std::size_t n = leaves ? leaves->size() : indptr.size() - 1;
   if (indices.dtype() == nb::dtype<std::uint16_t>()) {
-    bound_boxes(indptr, static_cast<const std::uint16_t*>(indices.data()), low.data(), high.data(), radii.data(), w.data(),
-                out_low.data(), out_high.data(), threads);
+    bound_boxes(indptr, static_cast<const std::uint16_t*>(indices.data()), low.data(), high.data(), radii.data(),
+                picked, n, w.data(), out_low.data(), out_high.data(), threads);
   } else {
-    bound_boxes(indptr, static_cast<const std::int32_t*>(indices.data()), low.data(), high.data(), radii.data(), w.data(),
-                out_low.data(), out_high.data(), threads);
+    bound_boxes(indptr, static_cast<const std::int32_t*>(indices.data()), low.data(), high.data(), radii.data(), picked,
+                n, w.data(), out_low.data(), out_high.data(), threads);
   }
 }
 
@@ -207,7 +207,7 @@ void bind_boxes(nb::module_& m) {
   m.def("count_box_features", &count_box_features, "rows"_a, "ends"_a, "out"_a.noconvert(), "threads"_a = 0);
   m.def("make_boxes", &make_boxes, "rows"_a, "ends"_a, "indptr"_a, "indices"_a.noconvert(), "low"_a.noconvert(),
         "high"_a.noconvert(), "radii"_a.noconvert(), "threads"_a = 0);
-  m.def("box_bounds", &box_bounds, "indptr"_a, "indices"_a, "low"_a, "high"_a, "radii"_a, "w"_a,
+  m.def("box_bounds", &box_bounds, "indptr"_a, "indices"_a, "low"_a, "high"_a, "radii"_a, "leaves"_a.none(), "w"_a,
         "out_low"_a.noconvert(), "out_high"_a.noconvert(), "threads"_a = 0);
 }
 

@@ -2,8 +2,8 @@
 //
 // A node is halved by where its rows lie along a direction: the one that separates two rows far from each other, turned
 // towards the direction in which a sample of the rows varies most. Leaves are full but for the last one of a group. All
-// that is random follows from the seed and from where a node begins, so that the same rows give the same leaves, with any
-// number of threads.
+// that is random follows from the seed and from where a node begins, so that the same rows give the same leaves, with
+// any number of threads.
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 using namespace nb::literals;
 using Longs = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-constexpr std::size_t kSample = 128;      // rows of a node by which its direction is found
-constexpr int kTurns = 2;                 // of that direction towards the widest one
+constexpr std::size_t kSample = 128;  // rows of a node by which its direction is found
+constexpr int kTurns = 2;             // of that direction towards the widest one
 constexpr std::size_t kRowsPerTask = 1 << 12;
 
 struct Node {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from beeline.exceptions import ParameterError
@@ -150,6 +151,7 @@ def is_built_in(loss: Loss) -> bool:
     return type(loss) in _BUILT_IN or (type(loss) is Truncated and is_built_in(loss.loss))
 
 
+@cache
 def loss_settings(name: str) -> dict[str, Any]:
     """What the loss of that name can be set to, with the defaults."""
     parameters = parameters_of(LOSSES[name]).values()

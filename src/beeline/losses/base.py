@@ -340,6 +340,13 @@ class ScalarLoss(RowLoss):
 
     labels: ClassVar[Labels] = "real"
 
+    def sublevel(self, y: Floats, value: float) -> tuple[Floats, Floats]:
+        """Between which scores the loss of each row is at most some value, 0 or more (I4).
+
+        Only losses that are zero over an interval say so: rows whose scores lie there do not matter to the weights.
+        """
+        raise AttributeError(f"{type(self).__name__} does not say where it is at most {value:g}")
+
     def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
         """Where the slope of a piecewise linear loss jumps, and by how much.
 

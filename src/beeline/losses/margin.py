@@ -31,6 +31,11 @@ def _sides(y: Floats, c: Floats) -> tuple[float, float]:
     return float(c[positive].sum()), float(c[~positive].sum())
 
 
+def _at_least_margin(y: Floats, margin: float) -> tuple[Floats, Floats]:
+    """Between which scores yz is no less than a margin."""
+    return np.where(y > 0, margin, -np.inf), np.where(y > 0, np.inf, -margin)
+
+
 class Logistic(ScalarLoss):
     """log(1 + exp(−yz)): logistic regression (W1; row 6 of B's table)."""
 
@@ -85,6 +90,10 @@ class Hinge(ScalarLoss):
     def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
         """A margin of 1."""
         return [(y, 1.0)]
+
+    def sublevel(self, y: Floats, value: float) -> tuple[Floats, Floats]:
+        """A margin of 1 − value or more."""
+        return _at_least_margin(y, 1.0 - value)
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−α with α = ya in [0, c]."""
@@ -206,6 +215,10 @@ class SquaredHinge(ScalarLoss):
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """2 where the margin is violated, else 0."""
         return np.where(1 - y * z > 0, 2 * y**2, 0.0)
+
+    def sublevel(self, y: Floats, value: float) -> tuple[Floats, Floats]:
+        """A margin of 1 − √value or more."""
+        return _at_least_margin(y, 1.0 - math.sqrt(value))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−α + α²/(4c) with α = ya ≥ 0."""

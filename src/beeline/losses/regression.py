@@ -94,6 +94,10 @@ class EpsilonInsensitive(_Tube):
         """Both sides of the tube."""
         return [(y - self.epsilon, 1.0), (y + self.epsilon, 1.0)]
 
+    def sublevel(self, y: Floats, value: float) -> tuple[Floats, Floats]:
+        """A tube of ε + value."""
+        return y - (self.epsilon + value), y + (self.epsilon + value)
+
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + ε|a| with |a| ≤ c."""
         return np.inf if np.any(np.abs(a) > c) else float(np.sum(-y * a + self.epsilon * np.abs(a)))
@@ -164,6 +168,11 @@ class SquaredEpsilonInsensitive(_Tube):
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """2 outside the tube, else 0."""
         return np.where(np.abs(z - y) > self.epsilon, 2.0, 0.0)
+
+    def sublevel(self, y: Floats, value: float) -> tuple[Floats, Floats]:
+        """A tube of ε + √value."""
+        width = self.epsilon + math.sqrt(value)
+        return y - width, y + width
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + ε|a| + a²/(4c)."""

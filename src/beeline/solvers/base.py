@@ -56,6 +56,8 @@ __all__ = [
 _NOTHING = 1e-12
 # Objectives that differ by less, relatively, are the same but for rounding.
 _ALIKE = 1e-15
+# By how much, relatively, rounding may be off in a J that was not summed here.
+_UNSEEN = 1e-12
 # Sums of numbers below this have lost their digits.
 _LEAST = sys.float_info.min
 # Below these, a kernel that takes all iterations at once may have nothing to show for them.
@@ -340,19 +342,21 @@ class _Run:
         self.last = step
         self.iterations += step.iterations
         # Of points that J cannot tell apart, the later one: slopes led there.
-        if math.isfinite(step.objective) and step.objective <= self.lowest + _ALIKE * abs(self.lowest):
+        best = not step.evaluated or step.objective <= self.lowest + _ALIKE * abs(self.lowest)
+        if math.isfinite(step.objective) and best:
             self.theta, self.value, self.point = step.theta, step.objective, step.point
-            self.lowest = min(self.lowest, step.objective)
+            self.lowest = min(self.lowest, step.objective) if step.evaluated else self.lowest
         if not self.value <= self.null.value:
             self._give_up_point()
         if self.provable and math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound - _LEAST)
         seconds = time.perf_counter() - self.clock
         stop = self.callback(self._best(seconds)) if self.callback else None
-        if self.gap <= self.solver.tol or step.final:
+        if (gap := self.gap) <= self.solver.tol or step.final:
             self._verify()
-        self.trace.append(TracePoint(step.passes, seconds, self.value, self.gap))
-        return self._verdict(step, stop, seconds)
+            gap = self.gap
+        self.trace.append(TracePoint(step.passes, seconds, self.value, gap, step.facts))
+        return self._verdict(step, stop, seconds, gap)
 
     def _best(self, seconds: float) -> Step:
         """The best point with the best bound, as a callback sees them."""
@@ -367,6 +371,8 @@ class _Run:
     def _verify(self) -> None:
         """Evaluate J anew at the best point, and look whether the bound can be true."""
         point = None
+        if self.last is not None and not self.last.evaluated:
+            self.verified = self.theta  # it would take the pass that the solver does without
         if self.verified is not self.theta:
             self.point = point = self._evaluated()
             self.theta, self.value = point.theta, point.value
@@ -380,6 +386,8 @@ class _Run:
         """How far J at the best θ may be off by rounding; `point` is what was just evaluated there, if anything was."""
         if self.theta is self.null.theta:
             return self.scale
+        if self.last is not None and not self.last.evaluated:
+            return _UNSEEN * abs(self.value)
         return rounding_of(point if point is not None else self.objective.at(self.theta))
 
     def _evaluated(self) -> Point:
@@ -418,8 +426,8 @@ class _Run:
                 return f"{o.regularizer!r} {fault}"
         return None
 
-    def _verdict(self, step: Step, stop: bool | None, seconds: float) -> Status | None:
-        if self.gap <= self.solver.tol:
+    def _verdict(self, step: Step, stop: bool | None, seconds: float, gap: float) -> Status | None:
+        if gap <= self.solver.tol:
             return Status.CONVERGED
         if step.ending or (step.final and not self.provable):
             return Status.UNPROVEN

@@ -21,6 +21,8 @@ def held_bytes(objective: Objective, how: str) -> int:
     rows = objective.rows
     if how == "passes":
         return _ROW_BYTES * rows.n_rows if objective.loss.scope == "all" else 0
+    if how == "index":
+        return rows.index.guide.nbytes if rows.index is not None else 0
     if how == "gathered":
         return _GATHERED_BYTES * rows.n_rows
     if how == "blocks":

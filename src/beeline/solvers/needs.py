@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from beeline.data.core.memory import available_memory
 from beeline.data.options import size_in_words
-from beeline.losses import Loss, ScalarLoss
+from beeline.losses import Loss, ScalarLoss, Truncated
 from beeline.objective import Intercept, Objective
 from beeline.solvers.budget import held_bytes
 from beeline.solvers.bundle.planes import balances
@@ -29,12 +29,14 @@ __all__ = [
     "unmet",
 ]
 
-LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks"]
+LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks", "flat"]
 OmegaNeed = Literal["any", "l2", "l2_part", "l1_or_nonnegative"]
 OwnOmegaNeed = Literal["any", "differentiable", "none"]
-RowsNeed = Literal["passes", "gathered", "blocks", "working_set", "memory"]
+RowsNeed = Literal["passes", "gathered", "blocks", "index", "working_set", "memory"]
 
 FEWER_THAN_2_32 = 2**32 - 1  # what rows can be counted by in 32 bits
+# Losses that are zero over an interval of scores, and whose dual is known.
+LOSSES_WITH_FLATS = frozenset(("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"))
 
 Unmet = tuple[str, str]
 """(the name of a need, the rest of a sentence about it, into which {loss!r} and the like are put only when it is said).
@@ -52,7 +54,8 @@ class Needs:
     ----------
     loss
         What the loss must be or have: `smooth`; `curvature`; `conjugate`; `rounded`, kinks that can be rounded off by a
-        loss whose slopes are feasible for the dual; `kinks`, flat pieces along one score that say where they meet.
+        loss whose slopes are feasible for the dual; `kinks`, flat pieces along one score that say where they meet;
+        `flat`, zero over an interval of scores, with a dual that is known, cut off or not.
     duals
         The compiled losses whose dual it knows; None: it needs none.
     losses, losses_named
@@ -76,8 +79,8 @@ class Needs:
     rows
         How it looks at the rows: in `passes`, block by block, with no more than vectors of rows kept, where the rows
         are; in passes, with such vectors `gathered` in this process; in `blocks` that are read into this process, with
-        some numbers a row; with those and the entries of a `working_set` of features; or with all rows in the `memory`
-        of this process.
+        some numbers a row; those that an `index` finds; with some numbers a row and the entries of a `working_set` of
+        features; or with all rows in the `memory` of this process.
     most_rows, most_outputs
         How many it can count; None: any number.
     most_features
@@ -106,7 +109,9 @@ class Needs:
 
 def unmet(needs: Needs, objective: Objective) -> Unmet | None:
     """What keeps a solver with these needs from taking the objective; None where nothing does."""
-    counts_rows = needs.most_rows is not None or needs.most_features is not None or needs.rows in ("blocks", "memory")
+    counts_rows = (
+        needs.most_rows is not None or needs.most_features is not None or needs.rows in ("blocks", "index", "memory")
+    )
     found = _of_loss(needs, objective) or _of_omega(needs, objective)
     if found is None and objective.rows.memory is not None:
         found = _of_memory(needs, objective, objective.rows.memory)
@@ -151,6 +156,7 @@ _LOSS_SENTENCES: dict[LossNeed, str] = {
     "conjugate": "needs a loss with a conjugate, which {loss!r} has not",
     "rounded": "needs a loss whose kinks can be rounded off, unlike {loss!r}",
     "kinks": "needs a piecewise linear loss of one score a row, unlike {loss!r}",
+    "flat": "needs a hinge or an ε-insensitive loss, squared or not, cut off or not, unlike {loss!r}",
 }
 
 
@@ -164,6 +170,9 @@ def _has(need: LossNeed, o: Objective) -> bool:
         return o.has_conjugate
     if need == "rounded":
         return o.has_conjugate and loss.has_smoothed
+    if need == "flat":
+        inner = loss.loss if isinstance(loss, Truncated) else loss
+        return inner.compiled in LOSSES_WITH_FLATS
     return isinstance(loss, ScalarLoss) and loss.piecewise_linear and not o.couples_rows
 
 
@@ -212,6 +221,8 @@ def _of_rows(needs: Needs, o: Objective) -> Unmet | None:
     rows = o.rows
     if needs.rows == "blocks" and not rows.in_process:
         return "rows", "needs the rows in this process, or on its disk"
+    if needs.rows == "index" and rows.index is None:
+        return "rows", "needs an index of the rows, which `beeline index` builds for a store"
     if needs.rows == "memory" and not _fits_memory(o):
         return "rows", "needs the rows in memory, and {rows!r} is too large"
     if needs.most_rows is not None and rows.n_rows > needs.most_rows:
@@ -260,6 +271,7 @@ _LOSS_IN_WORDS: dict[LossNeed, str] = {
     "conjugate": "with a conjugate",
     "rounded": "kinks that can be rounded off",
     "kinks": "piecewise linear",
+    "flat": "hinges and ε-insensitive losses, squared or not, cut off or not",
 }
 _OMEGA_IN_WORDS: dict[OmegaNeed, str] = {
     "any": "L2, L1, elastic net",
@@ -276,6 +288,7 @@ _ROWS_IN_WORDS: dict[RowsNeed, str] = {
     "passes": "in passes",
     "gathered": "in passes, some numbers a row here",
     "blocks": "in blocks, some numbers a row here",
+    "index": "those that an index finds",
     "working_set": "in passes, some features here",
     "memory": "all here",
 }

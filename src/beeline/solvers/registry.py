@@ -11,6 +11,7 @@ from beeline.solvers.bundle.bundle import Bundle
 from beeline.solvers.dual.block_cd import BlockCD
 from beeline.solvers.dual.class_dual_cd import ClassDualCD
 from beeline.solvers.dual.dual_cd import DualCD
+from beeline.solvers.indexed.indexed import Indexed
 from beeline.solvers.interior.interior_point import InteriorPoint
 from beeline.solvers.l1.l1_cd import L1CD
 from beeline.solvers.lbfgs import LBFGS
@@ -22,7 +23,19 @@ __all__ = ["SOLVERS", "SolverLike", "solver_name", "solver_settings", "the_solve
 # Where several take a problem, the first is the one to take, unless `auto` knows better.
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind
-    for kind in (Newton, SmoothedNewton, DualCD, ClassDualCD, L1CD, InteriorPoint, Relaxation, LBFGS, Bundle, BlockCD)
+    for kind in (
+        Newton,
+        SmoothedNewton,
+        DualCD,
+        ClassDualCD,
+        L1CD,
+        InteriorPoint,
+        Relaxation,
+        LBFGS,
+        Bundle,
+        BlockCD,
+        Indexed,
+    )
 }
 
 SolverLike = str | tuple[str, Mapping[str, Any]] | Solver

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,9 @@ class Step:
         For how many iterations it stands: for one, but where a kernel took all of them together.
     point
         The point itself, where its scores were computed from θ: then J there need not be evaluated anew.
+    evaluated
+        Whether J is a sum over all rows. Where it is not, it is what the solver can say without the pass that this
+        would take: proven where there is a bound, else an estimate. The last such point is the best one.
     """
 
     theta: Floats
@@ -82,6 +86,7 @@ class Step:
     facts: dict[str, float] = field(default_factory=dict)
     iterations: int = 1
     point: Point | None = None
+    evaluated: bool = True
 
     @property
     def gap(self) -> float:
@@ -98,12 +103,15 @@ class TracePoint(NamedTuple):
         Passes over the data and time since the start.
     objective, gap
         The least J so far, and the relative distance from the optimum that is certified; ∞ where no bound is known yet.
+    facts
+        What else the solver has to say, by name.
     """
 
     passes: float
     seconds: float
     objective: float
     gap: float
+    facts: Mapping[str, float] = MappingProxyType({})
 
 
 def relative_gap(objective: float, bound: float, scale: float) -> float:

@@ -128,8 +128,8 @@ class Task:
     def _check_labels(self) -> None:
         if self.loss.classifies:
             return  # which were numbered, and are what they must be
-        if (np.ndim(self.labels) == 2) != (self.loss.labels in ("sets", "vectors")):
-            kind = "a matrix of labels, a column for each output" if np.ndim(self.labels) < 2 else "one label a row"
+        if (self.labels.ndim == 2) != (self.loss.labels in ("sets", "vectors")):
+            kind = "a matrix of labels, a column for each output" if self.labels.ndim < 2 else "one label a row"
             raise LabelError(f"the loss {self.loss.name!r} needs {kind}")
         if self.loss.labels == "none" and self.intercept == "free":
             raise ParameterError(

@@ -40,7 +40,7 @@ def _facts(loss: RowLoss) -> dict[str, Any]:
         "domain": loss.domain,
         "link": loss.link,
         "kind": "smooth, curved" if loss.has_curvature else "smooth" if loss.smooth else "kinked",
-        "settings": loss_settings(loss.name),
+        "settings": dict(loss_settings(loss.name)),
         "solvers": {omega.name: _solvers(loss, omega) for omega in (L2(), L1())},
     }
 

@@ -28,8 +28,6 @@ class Dataset(ABC):
         How raw rows become these rows (names, categories, scaling), or None for plain arrays.
     memory
         About how many bytes of rows on disk are held at one time, where that was said.
-    order
-        The number of each row in the data set that this one is a copy of, in another order; None: it is no such copy.
     """
 
     n_rows: int
@@ -37,7 +35,6 @@ class Dataset(ABC):
     nnz: int
     recipe: Recipe | None
     memory: int | None = None
-    order: Ints | None = None
 
     @abstractmethod
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
@@ -54,6 +51,11 @@ class Dataset(ABC):
     @abstractmethod
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""
+
+    @property
+    def order(self) -> Ints | None:
+        """The number of each row in the data set that this one is a copy of, in another order; None: no such copy."""
+        return None
 
     def within(self, memory: int) -> Dataset:
         """The same rows, of which about so many bytes are held at one time where they lie on disk."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beeline._forks import ForkSafeLock
 from beeline._sentences import Argument
@@ -17,9 +18,10 @@ from beeline.data.core.block import Block, Labels, row_numbers
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.options import parse_size
+from beeline.data.store.chunks import check_size, missing
 from beeline.data.store.form import RowBuffer, merged
 from beeline.data.store.manifest import Manifest
-from beeline.data.store.mapping import MappedPart, check_size, missing
+from beeline.data.store.mapping import MappedPart
 from beeline.exceptions import CorruptStoreError, DataError, ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -99,10 +101,23 @@ class Store(Dataset):
         return len(self._row_ends)
 
     @property
+    def chunk_ends(self) -> Ints:
+        """The number of rows up to the end of each chunk."""
+        return self._row_ends
+
+    @property
     def label_statistics(self) -> dict[str, Any] | None:
         """What was counted about the labels; None where there are none."""
         statistics: dict[str, Any] | None = self.manifest.statistics["labels"]
         return statistics
+
+    @property
+    def label_counts(self) -> dict[float, int] | None:
+        """How many rows have each label, where labels are of a few values; None where they are not."""
+        found = self.label_statistics
+        if found is None or self.manifest.form.labels != "single" or found["distinct"] is None:
+            return None
+        return dict(zip(map(float, found["distinct"]["values"]), found["distinct"]["counts"], strict=True))
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -255,20 +270,27 @@ class Store(Dataset):
             except OSError as error:
                 raise StoreError(f"{path} cannot be read: {error.strerror}") from error
 
+    def place_of(self, chunk: int) -> tuple[int, int]:
+        """The number of the part in which a chunk lies, and the chunk's number there."""
+        part = int(np.searchsorted(self._first_chunk, chunk, side="right")) - 1
+        return part, chunk - int(self._first_chunk[part])
+
+    def verified_chunks(self, part: int) -> NDArray[np.bool_]:
+        """Which chunks of a part have been compared with their checksums; whoever does so takes note of it there."""
+        return self._verified[int(self._first_chunk[part]) : int(self._first_chunk[part + 1])]
+
     def _locate(self, number: int) -> tuple[MappedPart, int]:
         """The part in which a chunk lies, mapped, and the chunk's number there."""
-        place = int(np.searchsorted(self._first_chunk, number, side="right")) - 1
-        first, last = int(self._first_chunk[place]), int(self._first_chunk[place + 1])
+        place, local = self.place_of(number)
         with self._lock:
             part = self._mapped.get(place)
             if part is None:
-                info = self.manifest.parts[place]
-                verified = self._verified[first:last]
+                info, verified = self.manifest.parts[place], self.verified_chunks(place)
                 part = self._mapped[place] = MappedPart(self.path / info.name, info, self.manifest.form, verified)
                 if len(self._mapped) > _MOST_MAPPED:  # blocks in use keep their mapping alive by themselves
                     self._mapped.popitem(last=False)
             self._mapped.move_to_end(place)
-        return part, number - first
+        return part, local
 
     def _make_room(self, part: MappedPart, chunk: int) -> None:
         """Give back the chunks that were read first, as long as those in memory would exceed the budget.

@@ -8,7 +8,7 @@ from beeline._types import AnyArray, Floats
 from beeline.engines.shards import Shard
 from beeline.losses import Truncated
 
-__all__ = ["changed_sides", "costs_inside", "marked_outside", "outside_rows"]
+__all__ = ["changed_sides", "costs_inside", "marked_outside", "outside_rows", "rows_of_labels"]
 
 
 def costs_inside(
@@ -23,6 +23,12 @@ def costs_inside(
     out, negative = outside & counts, ~positive
     found = [out & negative, out & positive, counts & negative, counts & positive]
     return (np.where(outside, 0.0, c),), (np.array([float(np.count_nonzero(rows)) for rows in found]),)
+
+
+def rows_of_labels(shard: Shard, y: Floats, c: Floats) -> tuple[int, int]:
+    """How many rows that cost something have a negative label, or none, and how many a positive one."""
+    counts, positive = c > 0, y > 0
+    return int(np.count_nonzero(counts & ~positive)), int(np.count_nonzero(counts & positive))
 
 
 def changed_sides(shard: Shard, inside: Floats, before: Floats) -> tuple[int]:

@@ -137,7 +137,7 @@ class _Descent:
         visits = Visits.of_all(rows, geometry)
         self.sweeps = sweeps_over(visits, self.labels, self.costs, a, self.w, o.loss, geometry, seed=solver.seed)
         self.sweeps.set_centre(b)
-        self.average, self.intercepts, self.totals, self.n_averaged = np.zeros_like(self.w), 0.0, 0.0, 0
+        self.average, self.intercepts, self.totals, self.n_averaged = np.zeros(len(self.w)), 0.0, 0.0, 0
         self.nnz = max(1, o.rows.nnz)
         # Σ a_i must become small against this where an intercept is free; nothing to ask for where it is not.
         self.total = o.total_cost if o.intercept == "free" else np.inf

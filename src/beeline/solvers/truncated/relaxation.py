@@ -24,13 +24,13 @@ from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step, distance_in_words
 from beeline.solvers.state import State
 from beeline.solvers.truncated.cccp import LeaningHinge
+from beeline.solvers.truncated.sides import SideCounts
 
 __all__ = ["Relaxation", "RelaxationOptions"]
 
 Method = Literal["relaxation", "cccp"]
 Begin = Literal["sample", "convex"]
 
-_CROWDED = 0.5  # of the rows of a class, beyond which OUT holds no outliers but the class itself
 _MOST_DOUBLINGS = 40
 _LITTLE = 0.1  # of the tolerance, that a step has to lower J by
 
@@ -115,30 +115,11 @@ class _Sides(NamedTuple):
     inside
         The costs of these rows, 0 for the others.
     counts
-        Rows OUT with a negative and with a positive label, and all rows of either.
+        How many are OUT.
     """
 
     inside: RowVector
-    counts: Floats
-
-    @property
-    def facts(self) -> dict[str, float]:
-        """How many rows are OUT."""
-        negative, positive = (float(count) for count in self.counts[:2])
-        return {"outside": negative + positive, "outside_negative": negative, "outside_positive": positive}
-
-    def in_words(self, *, by_class: bool) -> str:
-        """How many rows are OUT, of how many."""
-        negative, positive, negatives, positives = (int(count) for count in self.counts)
-        if not by_class:
-            return f"{negative + positive:,} of {negatives + positives:,} rows lie beyond the cap"
-        of_negative = f"{negative:,} of {negatives:,} rows of the negative class"
-        return f"{of_negative} and {positive:,} of {positives:,} of the positive lie beyond the cap"
-
-    def crowded(self, *, by_class: bool) -> bool:
-        """Whether more than half of the rows are OUT; those of a class, where there are classes."""
-        out, every = self.counts[:2], self.counts[2:]
-        return bool(np.any(out > _CROWDED * every) if by_class else out.sum() > _CROWDED * every.sum())
+    counts: SideCounts
 
 
 class _Relaxing:
@@ -158,7 +139,9 @@ class _Relaxing:
         if options.begin == "sample" and o.rows.n_rows > options.sample_size:
             theta = self._solved(self._sample(), None).theta
             self.passes += 1
-            if self.interrupted or not self._sides(o.at(theta), self.loss).crowded(by_class=self.loss.classifies):
+            if self.interrupted or not self._sides(o.at(theta), self.loss).counts.crowded(
+                by_class=self.loss.classifies
+            ):
                 return theta
         return self._solved(self.convex, theta).theta
 
@@ -167,7 +150,7 @@ class _Relaxing:
         point = self.objective.at(theta)
         for k in range(_MOST_DOUBLINGS):
             raised = self.loss.with_cap(2.0**k * self.loss.cap)
-            if not self._sides(point, raised).crowded(by_class=self.loss.classifies):
+            if not self._sides(point, raised).counts.crowded(by_class=self.loss.classifies):
                 return k
         return 0
 
@@ -194,10 +177,10 @@ class _Relaxing:
         point = o.at(theta)
         sides, ending = self._sides(point, loss), ""
         while True:
-            crowded = sides.crowded(by_class=loss.classifies)
+            crowded = sides.counts.crowded(by_class=loss.classifies)
             if crowded:
                 what = "a class" if loss.classifies else "most rows"
-                ending = f"cutting off would give up {what}: {sides.in_words(by_class=loss.classifies)}"
+                ending = f"cutting off would give up {what}: {sides.counts.in_words(by_class=loss.classifies)}"
             if last or not ending:
                 yield self._step(point, sides, ending if last else "", crowded=crowded)
             if self.interrupted:
@@ -224,7 +207,7 @@ class _Relaxing:
         why = f"a step lowers J by less than {_LITTLE * self.solver.tol:g} of it" if changed else "no row changes sides"
         local = ": a local optimum" if not changed and self.gap <= max(self.solver.tol, ROUNDING_GAP) else ""
         distance = f"whose convex problem was solved to {distance_in_words(self.gap)}"
-        return f"{why}{local}, {distance}; {sides.in_words(by_class=self.loss.classifies)}"
+        return f"{why}{local}, {distance}; {sides.counts.in_words(by_class=self.loss.classifies)}"
 
     def _step(self, point: Point, sides: _Sides, ending: str, *, crowded: bool) -> Step:
         o = self.objective
@@ -232,7 +215,7 @@ class _Relaxing:
         def arrays() -> Mapping[str, AnyArray]:
             return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, sides.inside, o.costs))}
 
-        facts = sides.facts | {"crowded": float(crowded), "convex_gap": self.gap}
+        facts = sides.counts.facts | {"crowded": float(crowded), "convex_gap": self.gap}
         value = point.value if point.objective is o else o.at(point.theta).value
         return Step(point.theta, value, -math.inf, self.passes, ending=ending, arrays=arrays, facts=facts)
 
@@ -241,7 +224,7 @@ class _Relaxing:
         (inside,), counts = o.rows.call(
             truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
         )
-        return _Sides(inside, counts.value[0])
+        return _Sides(inside, SideCounts(*counts.value[0].tolist()))
 
     def _relaxed(self, sides: _Sides) -> Objective:
         """The convex problem of a step."""

@@ -1,0 +1,89 @@
+"""Leaves with boxes and balls around their rows: exact bounds on scores, so that what is passed over is certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats, Ints
+from beeline.data.core.block import Block
+from beeline.index.arrays import ArrayWriter
+from beeline.index.guides import Guide, Question, outside_share
+from beeline.kernels import box_bounds, count_box_features, make_boxes
+
+__all__ = ["BoxWriter", "Boxes"]
+
+
+class Boxes(Guide):
+    """A box and a ball for each leaf; see `kernels/boxes.cpp`.
+
+    Parameters
+    ----------
+    indptr, indices, low, high, radii
+        The features of each box with the least and the greatest value, as upper halves of float32; the balls' radii.
+    """
+
+    kind = "boxes"
+    exact = True
+
+    def __init__(self, indptr: Ints, indices: AnyArray, low: AnyArray, high: AnyArray, radii: AnyArray) -> None:
+        self.indptr, self.indices, self.low, self.high, self.radii = indptr, indices, low, high, radii
+
+    @classmethod
+    def load(cls, read: Callable[[str], AnyArray]) -> Boxes:
+        """The boxes that a `BoxWriter` wrote."""
+        indptr = np.concatenate([[0], np.cumsum(read("box_features"), dtype=np.int64)])
+        return cls(indptr, read("box_indices"), read("box_low"), read("box_high"), read("box_radii"))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+        return sum(array.nbytes for array in (self.indptr, self.indices, self.low, self.high, self.radii))
+
+    def bounds(self, w: Floats, b: float = 0.0, leaves: Ints | None = None) -> tuple[Floats, Floats]:
+        """Between which numbers the scores wᵀx + b of each leaf's rows lie; of these leaves, or of all."""
+        n = len(self.radii) if leaves is None else len(leaves)
+        low, high = np.empty(n), np.empty(n)
+        box_bounds(self.indptr, self.indices, self.low, self.high, self.radii, leaves, w, low, high)
+        low += b
+        high += b
+        return low, high
+
+    def weights(self, question: Question) -> Floats:
+        """By which part of the interval of scores lies where a loss is not zero; zero where that is certain."""
+        share = outside_share(*self.bounds(question.w, question.b), question.flats)
+        if question.outer is not None:
+            low, high = self.bounds(*question.outer)
+            share[(high < question.flats.inside_low) | (low > question.flats.inside_high)] = 0.0
+        return share
+
+
+class BoxWriter:
+    """Makes boxes of rows that come in the order of leaves."""
+
+    def __init__(self, folder: Path, n_features: int) -> None:
+        kind = np.uint16 if n_features <= 2**16 else np.int32
+        kinds: dict[str, Any] = {
+            "box_features": np.int32,
+            "box_indices": kind,
+            "box_low": np.uint16,
+            "box_high": np.uint16,
+            "box_radii": np.float32,
+        }
+        self.arrays = {name: ArrayWriter(folder / f"{name}.npy", dtype) for name, dtype in kinds.items()}
+
+    def write(self, block: Block, ends: Ints) -> None:
+        """Take leaves that end at these rows of a block."""
+        counts = np.empty(len(ends), np.int64)
+        count_box_features(block.arrays, ends, counts)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        indices = np.empty(indptr[-1], self.arrays["box_indices"].dtype)
+        low, high = np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.uint16)
+        radii = np.empty(len(ends), np.float32)
+        make_boxes(block.arrays, ends, indptr, indices, low, high, radii)
+        pieces: tuple[AnyArray, ...] = (counts, indices, low, high, radii)
+        for array, piece in zip(self.arrays.values(), pieces, strict=True):
+            array.write(piece)

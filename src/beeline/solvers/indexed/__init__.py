@@ -1,0 +1,1 @@
+"""Training on the rows that matter, found by an index."""

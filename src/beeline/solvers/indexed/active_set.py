@@ -1,0 +1,102 @@
+"""The active set S: rows that matter, or did, or may soon, in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beeline._types import Floats, Ints
+from beeline.data.core.block import Block, concatenate
+from beeline.data.core.dataset import ArrayDataset
+from beeline.index import Pilot
+from beeline.kernels import balance
+from beeline.losses import Loss
+from beeline.objective import Objective
+from beeline.solvers.indexed.searching import Found
+from beeline.solvers.state import State
+
+__all__ = ["ActiveSet"]
+
+_NOWHERE = -1  # the chunk of random rows that have not been found in their own
+_ROW_BYTES = 48  # of what is kept beside a row
+
+
+class ActiveSet:
+    """Rows, to which others are added, and a dual variable for each.
+
+    It begins with random rows, each of which stands for many others. Such a row stays a guard until it is found where
+    it lies: where it comes to matter, so do others like it that are not here.
+
+    Attributes
+    ----------
+    positions, labels, costs
+        Where its rows lie, and what belongs to them.
+    chunks
+        The chunk that each was found in, or −1.
+    guards
+        For how many rows each stands as a random row; 1 for those that were found.
+    dual
+        The dual variables, as the last problem over it had them; zero for rows that came since.
+    """
+
+    def __init__(self, pilot: Pilot, labels: Floats, costs: Floats) -> None:
+        self.positions, self.labels, self.costs = pilot.positions, labels, costs
+        self.chunks: Ints = np.full(len(labels), _NOWHERE, np.int64)
+        self.guards, self.dual = pilot.weights.copy(), np.zeros(len(labels))
+        self._blocks = [pilot.block]
+        self._order: Ints = np.argsort(self.positions, kind="stable")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def nbytes(self) -> int:
+        """What the rows take, and what is kept of each."""
+        return sum(block.nbytes for block in self._blocks) + _ROW_BYTES * len(self)
+
+    @property
+    def block(self) -> Block:
+        """All rows."""
+        if len(self._blocks) > 1:
+            self._blocks = [concatenate(self._blocks)]
+        return self._blocks[0]
+
+    def places(self, positions: Ints) -> Ints:
+        """Which of its own each of some rows is; −1 where it is none."""
+        ordered = self.positions[self._order]
+        at = np.searchsorted(ordered, positions)
+        known = at < len(ordered)
+        known[known] = ordered[at[known]] == positions[known]
+        return np.where(known, self._order[np.minimum(at, len(self) - 1)], -1)
+
+    def find(self, rows: Ints, chunks: Ints) -> None:
+        """Take note of rows that were found where they lie: they stand for themselves from now on."""
+        self.chunks[rows], self.guards[rows] = chunks, 1.0
+
+    def add(self, found: Found, chunks: Ints) -> None:
+        """Take rows in, none of which it has."""
+        if not len(found.positions):
+            return
+        n = len(found.positions)
+        self._blocks.append(found.block)
+        self.positions = np.concatenate([self.positions, found.positions])
+        self.labels, self.costs = (
+            np.concatenate(pair) for pair in ((self.labels, found.labels), (self.costs, found.costs))
+        )
+        self.chunks = np.concatenate([self.chunks, chunks])
+        self.guards, self.dual = np.concatenate([self.guards, np.ones(n)]), np.concatenate([self.dual, np.zeros(n)])
+        self._order = np.argsort(self.positions, kind="stable")
+
+    def problem(self, objective: Objective, loss: Loss, factors: Floats | float = 1.0) -> Objective:
+        """The objective over its rows alone, where each stands for so many."""
+        o, data = objective, ArrayDataset(self.block)
+        return Objective.of(data, self.labels, self.costs * factors, loss, o.regularizer, o.strength, o.intercept)
+
+    def start(self, theta: Floats, problem: Objective) -> State:
+        """Where to begin with a problem over its rows: θ, and dual variables that are feasible for it."""
+        costs = problem.rows.gather(problem.costs)
+        a = np.where(costs > 0, self.dual, 0.0)
+        if not problem.loss.smooth:  # those of a hinge, or a tube, are no larger than costs
+            a = np.clip(a, -costs, costs)
+        if problem.intercept == "free":
+            balance(a)
+        return State(theta, {"dual": a})

@@ -1,0 +1,324 @@
+"""One run of indexed learning."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beeline._types import AnyArray, Floats
+from beeline.engines.verbs import truncation
+from beeline.losses import ScalarLoss, Truncated
+from beeline.objective import Objective, Point
+from beeline.solvers.base import ROUNDING_GAP
+from beeline.solvers.bundle.line_search import is_piecewise_linear
+from beeline.solvers.indexed.active_set import ActiveSet
+from beeline.solvers.indexed.searching import Place, Search
+from beeline.solvers.newton.newton import MOST_FEATURES
+from beeline.solvers.result import Result, Status, Step, distance_in_words
+from beeline.solvers.state import State
+from beeline.solvers.truncated.sides import SideCounts
+
+if TYPE_CHECKING:
+    from beeline.solvers.indexed.indexed import Indexed
+
+__all__ = ["Learning"]
+
+_FIRST, _GROWTH = 0.02, 2.0  # of all rows that the first query reads, and how much more each of the following ones
+_LARGEST = 10.0  # rows that one which was found may stand for
+_ROUGHLY, _FEW_PASSES = 0.1, 60.0  # of J, and passes over the active set, while much is still to be read
+_NEARLY, _FINELY = 0.01, 0.3  # of J, and of the tolerance, for the problem over the active set after that
+_REST = 0.6  # of the tolerance, for rows that were not found
+_NEAR = 1.0  # widths of the loss: rows so near to mattering are kept where an index cannot say when they will
+_SETTLED = 0.05  # of J: a change after which the convex loss has settled, and may be cut off
+_LITTLE = 0.1  # of the tolerance, that a relaxation has to lower J by
+_MOST_RELAXATIONS, _MOST_VERIFICATIONS = 30, 5
+
+
+class Learning:
+    """The active set, what is known of all other rows, and the weights, which move from query to query."""
+
+    def __init__(self, solver: Indexed, objective: Objective) -> None:
+        self.solver, self.objective, self.clock = solver, objective, time.perf_counter()
+        o, index = objective, objective.rows.index
+        assert index is not None
+        self.truncated = o.loss if isinstance(o.loss, Truncated) else None
+        loss = o.loss if self.truncated is None else self.truncated.loss
+        assert isinstance(loss, ScalarLoss)
+        self.loss, self.total_bytes = loss, max(1, index.rows.nbytes)
+        room = self.total_bytes if o.rows.memory is None else o.rows.memory // 8
+        self.search = Search(o, loss, None if self.truncated is None else self.truncated.cap, room, solver.seed)
+        self.active = ActiveSet(index.pilot, *self.search.targets_of(index.pilot.positions))
+        self.place: Place = (np.zeros(o.rows.n_features), 0.0)
+        self.target = _FIRST * self.total_bytes
+        self.value, self.bound, self.gap = math.inf, -math.inf, math.inf  # of the problem over the active set
+        self.cuts_off, self.crowded, self.counts = False, False, SideCounts(0.0, 0.0, 0.0, 0.0)
+        self.ending = ""  # of the relaxations
+        self.finely, self.n_verified, self.interrupted = False, 0, False
+        self.search_seconds = self.solve_seconds = self.extra_passes = 0.0
+
+    @property
+    def passes(self) -> float:
+        """What was read, in passes over the rows."""
+        return self.search.reader.bytes_read / self.total_bytes + self.extra_passes
+
+    @property
+    def theta(self) -> Floats:
+        """The weights and the intercept, as θ."""
+        return self.objective.join(*self.place)
+
+    def steps(self, start: State | None) -> Iterator[Step]:
+        """Query and solve, until nothing is left to be found and the active set is solved."""
+        self._begin(start)
+        left = True
+        while True:
+            before = self.value
+            new = self._query() if left else 0
+            each = self._stands_for() if left else np.ones(len(self.active))
+            whole = float(each.max(initial=1.0)) == 1
+            self._solve(each, whole=whole, new=new)
+            left = self._is_left()
+            complete = whole and not left
+            finished = complete and not new and (self.truncated is None or self.cuts_off)
+            if finished and not self.interrupted:
+                if (step := self._last_step()) is not None:
+                    yield step
+                    return
+                left = True
+                continue
+            yield self._step(new, proven=complete and self.search.exact)
+            if self.interrupted:
+                raise KeyboardInterrupt
+            settled = complete or abs(before - self.value) <= _SETTLED * self.value
+            self.cuts_off |= self.truncated is not None and settled
+
+    # Where it begins (I5).
+
+    def _begin(self, start: State | None) -> None:
+        """At a start, or at the optimum of the convex loss over random rows, roughly."""
+        clock = time.perf_counter()
+        if start is not None:
+            self._move(start.theta)
+        else:
+            problem = self.active.problem(self.objective, self.loss, self.active.guards)
+            self._move(self._solved(problem, None, _ROUGHLY, _FEW_PASSES).theta)
+        self.solve_seconds += time.perf_counter() - clock
+
+    def _move(self, theta: Floats) -> None:
+        w, b = self.objective.split(theta)
+        self.place = np.array(w), float(b)
+
+    # Queries (I8).
+
+    def _query(self) -> int:
+        """Read some of the chunks that may matter, and take rows into the active set; how many."""
+        clock, search, active = time.perf_counter(), self.search, self.active
+        (w, b), new = self.place, 0
+        left = search.left(self.place, self._outer)
+        for found in search.read(search.draw(left, int(self.target)), self.place):
+            z = found.block.scores(w) + b
+            if search.exact:  # all rows of a leaf that may matter, so that it need not be read again
+                keep = found.matter(z) | (left[search.leaves_of(found.positions)] > 0)
+            else:
+                keep = found.matter(z, _NEAR * self.objective.natural_width)
+            own, chunks = active.places(found.positions), search.chunks_of(found.positions)
+            active.find(own[keep & (own >= 0)], chunks[keep & (own >= 0)])
+            fresh = keep & (own < 0)
+            active.add(found.pick(fresh), chunks[fresh])
+            search.note(found, z, ~keep & (own < 0))
+            new += int(np.count_nonzero(fresh))
+        search.know(active)
+        self.target *= _GROWTH
+        self.search_seconds += time.perf_counter() - clock
+        return new
+
+    @property
+    def _outer(self) -> Place | None:
+        """Where outliers are told, once the loss is cut off."""
+        return self.place if self.cuts_off else None
+
+    def _stands_for(self) -> Floats:
+        """For how many rows each of the active set stands."""
+        factors = self.search.factors(self.search.weights(self.place, self._outer))
+        chunks = self.active.chunks
+        return np.where(chunks >= 0, np.minimum(factors[chunks], _LARGEST), 1.0)
+
+    def _is_left(self) -> bool:
+        """Whether rows that matter may be left to be found; by an estimate of what they cost, where none is certain."""
+        left = bool(np.any(self.search.left(self.place, self._outer) > 0))
+        if self.search.exact or not left:
+            return left
+        return self.search.estimated_rest(self.place) > _REST * self.solver.tol * self.value
+
+    # The problem over the active set.
+
+    def _solve(self, each: Floats, *, whole: bool, new: int) -> None:
+        """Solve it where each row stands for so many, and move there; by relaxations where the loss is cut off."""
+        clock, tol = time.perf_counter(), _FINELY * self.solver.tol
+        self.finely |= whole and not new
+        if not whole:
+            tol = max(_ROUGHLY, tol)
+        elif not self.finely:
+            tol = max(_NEARLY, tol)
+        if self.cuts_off:
+            self._relax(each, tol, whole=whole)
+        else:
+            self._solve_convex(each, tol, whole=whole)
+        self.solve_seconds += time.perf_counter() - clock
+
+    def _solve_convex(self, each: Floats, tol: float, *, whole: bool) -> None:
+        """The convex problem; the weights move towards its optimum, as far as guards allow."""
+        o, active, here = self.objective, self.active, self.theta
+        problem = active.problem(o, self.loss, each)
+        passes = self.solver.max_passes if whole else _FEW_PASSES
+        result = self._solved(problem, active.start(here, problem), tol, passes)
+        self.bound, self.gap = result.bound, result.gap
+        if whole:
+            self.value = result.objective
+            self._move(result.theta)
+            return
+        guarded = active.problem(o, self.loss, each * self._guards())
+        point = guarded.at(here).towards(guarded.at(result.theta), 0.01 * _ROUGHLY)
+        self.value = point.value
+        self._move(point.theta)
+
+    def _guards(self) -> Floats:
+        """For how many rows each stands that do not matter here, and are not in the active set."""
+        low, high = self.loss.sublevel(self.active.labels, 0.0)
+        z = self._scores()
+        return np.where((z >= low) & (z <= high), self.active.guards, 1.0)
+
+    def _scores(self) -> Floats:
+        w, b = self.place
+        return self.active.block.scores(w) + b
+
+    def _relax(self, each: Floats, tol: float, *, whole: bool) -> None:
+        """Convex problems (5) over the rows that are IN, until none changes sides, or J hardly falls."""
+        loss = self.truncated
+        assert loss is not None
+        inside, value = self._inside(each)
+        for _ in range(_MOST_RELAXATIONS):
+            if self.crowded:
+                self.ending = f"cutting off would give up {'a class' if loss.classifies else 'most rows'}"
+                break
+            self._solve_convex(np.where(inside, each, 0.0), tol, whole=whole)
+            (now, lower), before = self._inside(each), value
+            changed, value = int(np.count_nonzero(now != inside)), lower
+            inside = now
+            if not changed or self.interrupted:
+                self.ending = "no row changes sides"
+                break
+            if before - value <= _LITTLE * self.solver.tol * abs(value):
+                self.ending = f"a step lowers J by less than {_LITTLE * self.solver.tol:g} of it"
+                break
+        self.value = value
+
+    def _inside(self, each: Floats) -> tuple[AnyArray, float]:
+        """(which rows of the active set are IN, J over it)."""
+        loss, active = self.truncated, self.active
+        assert loss is not None
+        outside = loss.outside(self._scores(), active.labels)
+        counts, positive = np.where(active.costs > 0, each, 0.0), active.labels > 0
+        out = (float(counts[outside & ~positive].sum()), float(counts[outside & positive].sum()))
+        self.counts = SideCounts(*out, *self.search.rows_of_labels)
+        self.crowded = self.counts.crowded(by_class=loss.classifies)
+        return ~outside, active.problem(self.objective, loss, each).at(self.theta).value
+
+    def _solved(self, problem: Objective, start: State | None, tol: float, max_passes: float) -> Result:
+        """The optimum of a problem over the active set."""
+        from beeline.solvers.auto import choose_solver  # which knows this solver too
+
+        s = self.solver
+        inner = choose_solver(
+            problem, self._inner(problem), tol=tol, max_passes=max_passes, seed=s.seed, warm=start is not None
+        )
+        if s.time_limit is not None:
+            inner = inner.with_time_limit(max(s.time_limit - (time.perf_counter() - self.clock), 1e-3))
+        result = inner.run(problem, start)
+        self.active.dual = np.asarray(result.state.arrays.get("dual", np.zeros(len(self.active))))
+        self.interrupted |= result.status is Status.INTERRUPTED
+        return result
+
+    def _inner(self, problem: Objective) -> str:
+        """The bundle method makes the most of a good start, where features are few."""
+        named = self.solver.options.inner
+        return "bundle" if named == "auto" and is_piecewise_linear(problem) and problem.size <= MOST_FEATURES else named
+
+    # What is said.
+
+    def _step(self, new: int, *, proven: bool) -> Step:
+        bound = self.bound if proven and self.truncated is None else -math.inf
+        return Step(self.theta, self.value, bound, self.passes, facts=self._facts(new), evaluated=False)
+
+    def _last_step(self) -> Step | None:
+        """The end; None where a look at all rows has found more that matter."""
+        point = None
+        if not self.search.exact and self.solver.options.verify:
+            point = self.objective.at(self.theta)
+            self.extra_passes += 1
+            self.n_verified += 1
+            missing = point.value - self.value > _REST * self.solver.tol * abs(point.value)
+            if missing and self.n_verified < _MOST_VERIFICATIONS and self.search.learn(point, self.active):
+                return None
+        value = self.value if point is None else point.value
+        bound = self.bound if self.search.exact or point is not None else -math.inf
+        return Step(
+            self.theta if point is None else point.theta,
+            value,
+            bound if self.truncated is None else -math.inf,
+            self.passes,
+            final=True,
+            ending=self._ending(),
+            facts=self._facts(0),
+            arrays=None if self.truncated is None else lambda: self._outside(point),
+            point=point,
+            evaluated=point is not None,
+        )
+
+    def _ending(self) -> str:
+        """Why it ends without a certificate; empty where it has one."""
+        estimate = ""
+        if not (self.search.exact or self.solver.options.verify):
+            estimate = f"J is an estimate, since {100 * min(1.0, self.passes):.2g} % of the rows were read"
+        if self.truncated is None:
+            return estimate
+        local = ": a local optimum" if self.ending == "no row changes sides" and self._is_solved else ""
+        counts = self.counts.in_words(by_class=self.truncated.classifies)
+        distance = "" if self.crowded else f", whose convex problem was solved to {distance_in_words(self.gap)}"
+        return "; ".join(filter(None, (f"{self.ending}{local}{distance}", counts, estimate)))
+
+    @property
+    def _is_solved(self) -> bool:
+        return self.gap <= max(self.solver.tol, ROUNDING_GAP)
+
+    def _outside(self, point: Point | None) -> Mapping[str, AnyArray]:
+        """1 for each row that is OUT: of those that were read, or of all where there was a look at all."""
+        o, loss = self.objective, self.truncated
+        assert loss is not None
+        if point is not None:
+            (inside,), _ = o.rows.call(
+                truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
+            )
+            return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, inside, o.costs))}
+        outside = np.zeros(o.rows.n_rows, np.uint8)
+        active = self.active
+        outside[active.positions] = loss.outside(self._scores(), active.labels) & (active.costs > 0)
+        return {"outside": o.rows.in_data_order(outside)}
+
+    def _facts(self, new: int) -> dict[str, float]:
+        reader = self.search.reader
+        facts = {
+            "active": float(len(self.active)),
+            "new": float(new),
+            "looked": float(self.search.looked),
+            "bytes_read": float(reader.bytes_read),
+            "cache_hits": float(reader.hits),
+            "search_seconds": self.search_seconds,
+            "solve_seconds": self.solve_seconds,
+        }
+        if self.truncated is not None:
+            facts |= self.counts.facts | {"crowded": float(self.crowded), "convex_gap": self.gap}
+        return facts

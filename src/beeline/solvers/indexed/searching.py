@@ -1,0 +1,264 @@
+"""queryIndex of the paper (I8, I22): which leaves may have rows that matter, and are not yet in the active set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from beeline._thread_pool import DaemonThreadPool
+from beeline._types import AnyArray, Floats, Ints
+from beeline.data.core.block import Block
+from beeline.engines.verbs import truncation
+from beeline.engines.verbs.leaves import active_of_leaves, flats_of_leaves, flats_of_rows
+from beeline.index import Flats, Question
+from beeline.index.boxes import Boxes
+from beeline.index.samples import Samples
+from beeline.losses import ScalarLoss
+from beeline.objective import Objective, Point
+
+if TYPE_CHECKING:
+    from beeline.solvers.indexed.active_set import ActiveSet
+
+__all__ = ["Found", "Place", "Search"]
+
+Place = tuple[Floats, float]
+"""(w, b)."""
+
+_GROUP = 8 << 20  # bytes that are read at a time, while those before them are looked at
+_HALVINGS = 60
+
+
+class Found(NamedTuple):
+    """Rows that were read.
+
+    Attributes
+    ----------
+    positions, block
+        Where they lie, and the rows.
+    labels, costs
+        What belongs to them.
+    flats
+        Where they do not matter.
+    """
+
+    positions: Ints
+    block: Block
+    labels: Floats
+    costs: Floats
+    flats: Flats
+
+    def pick(self, some: AnyArray) -> Found:
+        """Some of them."""
+        rows = np.flatnonzero(some)
+        columns = self.positions[rows], self.block.gather(rows), self.labels[rows], self.costs[rows]
+        return Found(*columns, self.flats.pick(rows))
+
+    def matter(self, z: Floats, margin: float = 0.0) -> AnyArray:
+        """Whether each matters, by its score, or would if that changed by a margin."""
+        matters: AnyArray = (z < self.flats.low + margin) | (z > self.flats.high - margin)
+        return matters
+
+
+class Search:
+    """What is known of the leaves for one objective.
+
+    A leaf that was read at some weights has no row that matters but those that were taken into the active set; of the
+    others it is kept how far they were from mattering. Where boxes are known, the change of the weights since then says
+    whether that can have changed: then nothing is read twice without need.
+
+    Chunks are read at random, the sooner the more of their rows should matter. Each has a random number E of the
+    exponential distribution, and is read in the order of E/weight (Efraimidis & Spirakis 2006): the chunks read so far
+    are a sample, in which a chunk of weight v is with the probability 1 − exp(−vτ). So a row that was found stands for
+    1/(1 − exp(−vτ)) rows like it, until all that may matter has been read.
+
+    Parameters
+    ----------
+    objective
+        Over the rows of an index.
+    loss, cap
+        The convex loss, and where it is cut off; None: nowhere.
+    room
+        Bytes for chunks that were read and may be wanted again.
+    seed
+        Of the order.
+
+    Attributes
+    ----------
+    looked
+        How many rows were looked at so far.
+    read_chunks
+        Which chunks were read.
+    """
+
+    def __init__(self, objective: Objective, loss: ScalarLoss, cap: float | None, room: int, seed: int) -> None:
+        o, index = objective, objective.rows.index
+        assert index is not None
+        self.objective, self.loss, self.cap, self.index = objective, loss, cap, index
+        self.reader, self.looked = index.reader(room), 0
+        self.flats = Flats(*o.rows.concat(flats_of_leaves, o.labels, o.costs, loss=loss, cap=cap).value)
+        self.guide = index.guide
+        if isinstance(self.guide, Samples):
+            self.guide = self.guide.with_flats(self._flats_at(self.guide.positions(index.starts)))
+        self.chunk_bytes: Ints = np.concatenate([part.chunks.nbytes for part in index.rows.manifest.parts])
+        self.read_chunks = np.zeros(len(self.chunk_bytes), np.bool_)
+        self._sizes: Ints = index.ends - index.starts
+        self._luck = np.random.default_rng([seed, 1]).exponential(size=len(self.chunk_bytes))
+        self._when = np.full(index.n_leaves, -1, np.int32)  # the number of the place at which each leaf was read
+        self._below, self._above = np.full(index.n_leaves, np.inf), np.full(index.n_leaves, np.inf)
+        self._places: list[Place] = []
+        self._flagged = np.zeros(index.n_leaves)  # shares of rows that a look at all rows found to matter
+        self.rows_of_labels: tuple[float, float] = o.rows.sum(truncation.rows_of_labels, o.labels, o.costs).value
+
+    @property
+    def exact(self) -> bool:
+        """Whether what is passed over surely does not matter."""
+        return self.guide.exact
+
+    def _flats_at(self, positions: Ints) -> Flats:
+        return flats_of_rows(self.loss, *self.targets_of(positions), self.cap)
+
+    def targets_of(self, positions: Ints) -> tuple[Floats, Floats]:
+        """The labels and costs of some rows."""
+        o = self.objective
+        return o.rows.pick(o.labels, positions), o.rows.pick(o.costs, positions)
+
+    # Which leaves matter.
+
+    def weights(self, place: Place, outer: Place | None) -> Floats:
+        """About which share of each leaf's rows matters; zero where surely none does."""
+        return self.guide.weights(Question(*place, self.flats, outer))
+
+    def left(self, place: Place, outer: Place | None) -> Floats:
+        """About which share of each leaf's rows matters and has not been found; zero where nothing is left."""
+        left = self.weights(place, None if self.exact else outer)
+        if isinstance(self.guide, Boxes):
+            self._pass_over(self.guide, left, place)
+            return left
+        assert isinstance(self.guide, Samples)
+        read = self._when >= 0
+        left[read] = self.guide.share_unknown(Question(*place, self.flats, outer))[read]
+        return np.maximum(left, self._flagged)
+
+    def _pass_over(self, boxes: Boxes, weights: Floats, place: Place) -> None:
+        """Leaves that were read before, none of whose other rows can have come to matter since, get no weight."""
+        w, b = place
+        for number in np.unique(self._when[weights > 0]).tolist():
+            if number < 0:
+                continue
+            leaves = np.flatnonzero((self._when == number) & (weights > 0))
+            there, c = self._places[number]
+            low, high = boxes.bounds(w - there, b - c, leaves)
+            safe = (self._below[leaves] + low >= 0) & (self._above[leaves] - high >= 0)
+            weights[leaves[safe]] = 0.0
+
+    def per_chunk(self, weights: Floats) -> Floats:
+        """About how many rows of each chunk matter."""
+        sums: Floats = np.add.reduceat(weights * self._sizes, self.index.first_leaves[:-1])
+        return sums
+
+    def draw(self, left: Floats, most_bytes: int) -> Ints:
+        """Chunks to read next, of so many bytes, at random, the more likely the more rows should matter."""
+        weights = self.per_chunk(left)
+        chunks = np.flatnonzero(weights > 0)
+        chunks = chunks[np.argsort(self._luck[chunks] / weights[chunks], kind="stable")]
+        count = int(np.searchsorted(np.cumsum(self.chunk_bytes[chunks]), most_bytes, side="right"))
+        return chunks[: max(1, count)]
+
+    def factors(self, weights: Floats) -> Floats:
+        """For how many rows one of each chunk stands: one over the probability that the chunk has been read by now."""
+        per_chunk = self.per_chunk(weights)
+        counts = per_chunk > 0
+        read = float(self.chunk_bytes[counts & self.read_chunks].sum())
+        sizes, v = self.chunk_bytes[counts].astype(np.float64), per_chunk[counts]
+        factors = np.ones(len(per_chunk))
+        if not len(v) or read >= sizes.sum():
+            return factors
+        low, high = 0.0, 1 / v.min()
+        while np.sum(sizes * -np.expm1(-v * high)) < read:
+            high *= 2
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if np.sum(sizes * -np.expm1(-v * middle)) < read else (low, middle)
+        factors[counts] = 1 / np.maximum(-np.expm1(-v * high), 1e-3)
+        return factors
+
+    # Reading.
+
+    def chunks_of(self, positions: Ints) -> Ints:
+        """The chunk of each row."""
+        found: Ints = np.searchsorted(self.index.rows.chunk_ends, positions, side="right").astype(np.int64)
+        return found
+
+    def leaves_of(self, positions: Ints) -> Ints:
+        """The leaf of each row."""
+        found: Ints = np.searchsorted(self.index.starts, positions, side="right").astype(np.int64) - 1
+        return found
+
+    def read(self, chunks: Ints, place: Place) -> Iterator[Found]:
+        """The rows of chunks, as they are at this place; the next are read while some are looked at."""
+        self._places.append((place[0].copy(), place[1]))
+        with DaemonThreadPool(1) as pool:
+            following: Future[tuple[Ints, Block]] | None = None
+            for group in (*self._groups(np.sort(chunks)), None):
+                present, following = following, None if group is None else pool.submit(self._rows_of, group)
+                if present is not None:
+                    yield self._found(*present.result())
+        self.read_chunks[chunks] = True
+
+    def _rows_of(self, chunks: Sequence[int]) -> tuple[Ints, Block]:
+        return self.index.rows_of(self.reader, chunks)
+
+    def _found(self, positions: Ints, block: Block) -> Found:
+        self.looked += len(positions)
+        labels, costs = self.targets_of(positions)
+        return Found(positions, block, labels, costs, flats_of_rows(self.loss, labels, costs, self.cap))
+
+    def _groups(self, chunks: Ints) -> list[list[int]]:
+        if not len(chunks):
+            return []
+        numbers = np.cumsum(self.chunk_bytes[chunks]) // _GROUP
+        return [part.tolist() for part in np.split(chunks, np.flatnonzero(np.diff(numbers)) + 1)]
+
+    def note(self, found: Found, z: Floats, rest: AnyArray) -> None:
+        """Keep how far the rows that are not in the active set are from mattering, leaf by leaf."""
+        leaves = self.leaves_of(found.positions)
+        begins = np.concatenate([[0], np.flatnonzero(np.diff(leaves)) + 1])
+        below = np.where(rest, z - found.flats.low, np.inf)
+        above = np.where(rest, found.flats.high - z, np.inf)
+        self._below[leaves[begins]] = np.minimum.reduceat(below, begins)
+        self._above[leaves[begins]] = np.minimum.reduceat(above, begins)
+        self._when[leaves[begins]] = len(self._places) - 1
+        self._flagged[leaves[begins]] = 0.0
+
+    # What samples say.
+
+    def know(self, active: ActiveSet) -> None:
+        """Take note which of the sampled rows are in the active set."""
+        if isinstance(self.guide, Samples):
+            self.guide.known = active.places(self.guide.positions(self.index.starts)) >= 0
+
+    def estimated_rest(self, place: Place) -> float:
+        """What the rows that are not in the active set cost, by samples."""
+        guide = self.guide
+        assert isinstance(guide, Samples)
+        y, c = self.targets_of(guide.positions(self.index.starts))
+        losses = self.loss.value_and_grad(guide.block.scores(place[0]) + place[1], y)[0]
+        if self.cap is not None:
+            losses = np.minimum(losses, self.cap)
+        sums = np.add.reduceat(np.where(guide.known, 0.0, c * losses), guide.ends - guide.counts)
+        return float((sums * self._sizes / guide.counts).sum())
+
+    def learn(self, point: Point, active: ActiveSet) -> int:
+        """Take note of all rows that matter at a point and are not in the active set; in how many leaves they are."""
+        o = self.objective
+        (counts,) = o.rows.concat(active_of_leaves, point.z, o.labels, o.costs, loss=self.loss).value
+        w, b = o.split(point.theta)
+        z = active.block.scores(w) + float(b)
+        low, high = self.loss.sublevel(active.labels, 0.0)
+        known = ((z < low) | (z > high)) & (active.costs > 0)
+        counts = counts - np.bincount(self.leaves_of(active.positions[known]), minlength=len(counts))
+        self._flagged = np.maximum(counts, 0) / self._sizes
+        return int(np.count_nonzero(self._flagged))
