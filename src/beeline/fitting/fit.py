@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from beeline.selection.result import finite
 from beeline.solvers.base import Callback, Result, State, Status
 from beeline.training.calibration import fit_platt
 from beeline.training.concerns import Concern, warn_of
+from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
 from beeline.training.run import Trained, train
 from beeline.training.task import Task
@@ -64,6 +65,7 @@ def fit(  # noqa: PLR0913 — what a user may give
     callback: Callback | None = None,
     start: Model | Selection | Sequence[State] | None = None,
     feature_names: list[str] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Fitted:
     """Train a model.
 
@@ -87,6 +89,8 @@ def fit(  # noqa: PLR0913 — what a user may give
         where the training begins.
     feature_names
         One name a feature; None: those of the data, if it has any.
+    tell
+        Is told in a sentence how the rows are read, where there is a choice.
 
     Returns
     -------
@@ -97,6 +101,9 @@ def fit(  # noqa: PLR0913 — what a user may give
     clock = time.perf_counter()
     task, classes = make_task(data, settings, y, sample_weight, groups)
     del y  # the task has its own; nobody else may need them any more
+    task, why = with_index(task, settings.solver, settings.seed)
+    if why is not None and tell is not None:
+        tell(why)
     selection = start if isinstance(start, Selection) else None
     begin: Trained | Sequence[State] | None = None
     if isinstance(start, Model):

@@ -18,6 +18,7 @@ from beeline.fitting.settings import Settings
 from beeline.fitting.tasks import link_of, make_task
 from beeline.losses import Loss, get_loss
 from beeline.selection import Selecting, Selection, select
+from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
 from beeline.training.run import Trained
 from beeline.training.task import Task
@@ -79,7 +80,7 @@ def select_C(  # noqa: N802
     rows = _dataset(data)
     labels = None if y is None else np.asarray(y)
     task, classes = make_task(rows, settings, labels, sample_weight, settings.selecting.groups)
-    return search(task, classes, settings)
+    return search(with_index(task, settings.solver, settings.seed)[0], classes, settings)
 
 
 def search(task: Task, classes: Classes | None, settings: Settings) -> Selection:

@@ -90,6 +90,8 @@ class _Working:
 
 
 def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:
+    if objective.rows.index is not None and "indexed" in works:  # which was opened because it pays
+        return works["indexed"]
     if objective.n_outputs > 1 and "class_dual_cd" in works:
         return _for_class_hinges(objective, works)
     if "dual_cd" not in works:

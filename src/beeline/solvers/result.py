@@ -19,6 +19,7 @@ from beeline.solvers.state import State
 __all__ = ["Callback", "Result", "Status", "Step", "TracePoint", "distance_in_words", "relative_gap"]
 
 _NO_STATE = State(np.zeros(0))
+_PART = 0.5  # of a pass; less is told in per cent
 
 
 class Status(Enum):
@@ -187,6 +188,8 @@ class Result:
     def sentence(self) -> str:
         """What happened, in words."""
         passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
+        if self.passes < _PART:
+            passes = f"{100 * self.passes:.2g} % of a pass"
         if self.ending:
             return f"{self.status.value} after {passes}: {self.ending}"
         return f"{self.status.value} after {passes}, {distance_in_words(self.gap)}"

@@ -21,6 +21,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Rows, RowVector, Threads
 from beeline.engines.verbs import columns
 from beeline.exceptions import LabelError, ParameterError
+from beeline.index import IndexedRows, StoreIndex
 from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
@@ -65,6 +66,8 @@ class Task:
         Where groups of rows begin, and behind the last one where it ends, for a loss of groups; None: there are none.
     engine
         Who opens the data.
+    index
+        An index of the data, through which the rows are opened; None: as they lie.
     opened
         The rows, where they have been opened before; None: they are, when they are needed.
     """
@@ -82,6 +85,7 @@ class Task:
     multiclass: Multiclass = "auto"
     groups: Ints | None = None
     engine: Engine = Threads()  # noqa: RUF009 — it holds settings only
+    index: StoreIndex | None = None
     opened: Rows | None = None
 
     def __post_init__(self) -> None:
@@ -185,7 +189,9 @@ class Task:
     @cached_property
     def rows(self) -> Rows:
         """The rows, as the engine has opened them."""
-        return self.opened if self.opened is not None else self.engine.open(self.data, self.groups)
+        if self.opened is not None:
+            return self.opened
+        return self.engine.open(self.data if self.index is None else IndexedRows(self.index), self.groups)
 
     def objectives(self) -> list[Objective]:
         """One objective of all outputs, or one for each."""
@@ -220,4 +226,4 @@ class Task:
 
     def with_data(self, data: Dataset) -> Task:
         """The same task over other rows, in the same order."""
-        return replace(self, data=data, opened=None)
+        return replace(self, data=data, index=None, opened=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from beeline.objective import Objective
 from beeline.solvers.base import ROUNDING_GAP, Solver
@@ -15,6 +16,8 @@ from beeline.solvers.state import State
 
 __all__ = ["Indexed", "IndexedOptions"]
 
+IndexKind = Literal["auto", "boxes", "chunks"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class IndexedOptions(SolverOptions):
@@ -24,6 +27,9 @@ class IndexedOptions(SolverOptions):
         True, "Whether a pass over all rows may be taken in the end for a certificate, where the index gives none."
     )
     inner: str = option("auto", "The solver of the problems over the active set, by its name.")
+    index: IndexKind = option(  # noqa: RUF009 — a field
+        "auto", "Which index of a store; `auto`: the one that reads least.", choices=get_args(IndexKind)
+    )
 
 
 class Indexed(Solver):

@@ -72,7 +72,7 @@ class Learning:
 
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
-        self._begin(start)
+        self.begin(start)
         left = True
         while True:
             before = self.value
@@ -97,7 +97,7 @@ class Learning:
 
     # Where it begins (I5).
 
-    def _begin(self, start: State | None) -> None:
+    def begin(self, start: State | None) -> None:
         """At a start, or at the optimum of the convex loss over random rows, roughly."""
         clock = time.perf_counter()
         if start is not None:

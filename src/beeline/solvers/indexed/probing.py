@@ -1,0 +1,46 @@
+"""How much of the rows an index would read: a look at what it knows at the weights that random rows give."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from beeline._types import Floats
+from beeline.objective import Objective
+from beeline.solvers.indexed.indexed import Indexed
+from beeline.solvers.indexed.learning import Learning
+
+__all__ = ["Probe", "probe"]
+
+_MOST = 0.9  # of the rows that matter, by samples
+
+
+class Probe(NamedTuple):
+    """What a look at an index has found.
+
+    Attributes
+    ----------
+    theta
+        The weights that random rows give.
+    share
+        Which part of all bytes has to be read, about, to find the rows that matter there.
+    """
+
+    theta: Floats
+    share: float
+
+
+def probe(objective: Objective, seed: int = 0) -> Probe:
+    """Look at an index: boxes say which chunks may matter; samples in which nine tenths of the rows that do are."""
+    learning = Learning(Indexed(seed=seed), objective)
+    learning.begin(None)
+    search = learning.search
+    counts = search.per_chunk(search.left(learning.place, None))
+    if search.exact:
+        needed = counts > 0
+    else:
+        order = np.argsort(-counts, kind="stable")
+        found = np.cumsum(counts[order])
+        needed = order[: int(np.searchsorted(found, _MOST * found[-1])) + 1]
+    return Probe(learning.theta, float(search.chunk_bytes[needed].sum()) / learning.total_bytes)

@@ -1,0 +1,59 @@
+"""Whether a task is learned through an index of its store, and which: where that reads least."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from beeline.data.store import Store
+from beeline.exceptions import ParameterError, StoreError
+from beeline.index import indexes_of, open_index
+from beeline.solvers.indexed.indexed import Indexed
+from beeline.solvers.indexed.probing import probe
+from beeline.solvers.registry import SolverLike, the_solver
+from beeline.training.task import Task
+
+__all__ = ["SMALL", "with_index"]
+
+_PAYS = 0.5  # of all bytes: an index that reads more is no faster than a pass
+SMALL = 64 << 20  # bytes of rows, which are trained on before an index is looked at
+
+
+def with_index(task: Task, solver: SolverLike = "auto", seed: int = 0) -> tuple[Task, str | None]:
+    """(the task over the rows of the index that reads least, or as it is; why, in a sentence, where there is an index).
+
+    The solver may say which index, or that there is to be one; `auto` takes one only where it pays.
+    """
+    meant = the_solver(solver)
+    store, named = task.data, meant if isinstance(meant, Indexed) else None
+    if not isinstance(store, Store) or task.index is not None or (meant is not None and named is None):
+        return task, None
+    kinds = indexes_of(store)
+    if named is not None and named.options.index != "auto":
+        kinds = [named.options.index]
+    if named is None and (store.nbytes < SMALL or not kinds):
+        return task, None
+    if not kinds:
+        raise StoreError(f"{store.path} has no index, which the solver 'indexed' needs; build one by `beeline index`")
+    if named is not None and len(kinds) == 1:
+        return replace(task, index=open_index(store, kinds[0])), None
+    return _best(task, kinds, named, seed)
+
+
+def _best(task: Task, kinds: list[str], named: Indexed | None, seed: int) -> tuple[Task, str | None]:
+    """The task over the index that reads least, if that pays or the solver asks for it."""
+    found = []
+    for kind in kinds:
+        assert isinstance(task.data, Store)
+        candidate = replace(task, index=open_index(task.data, kind))
+        objective = candidate.objectives()[0]
+        if (named or Indexed()).takes(objective):
+            found.append((probe(objective, seed).share, kind, candidate))
+    if not found:
+        if named is not None:
+            raise ParameterError(f"the solver 'indexed' {named.refusal(objective)}", parameter="solver")
+        return task, None
+    share, kind, candidate = min(found, key=lambda one: one[0])
+    about = f"by the index of {kind} some {100 * share:.2g} % of the rows have to be read"
+    if named is None and share > _PAYS:
+        return task, f"{about}, so that all rows are read instead"
+    return candidate, f"{about}, which is what is done"
