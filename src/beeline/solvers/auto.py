@@ -95,16 +95,21 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
     if objective.n_outputs > 1 and "class_dual_cd" in works:
         return _for_class_hinges(objective, works)
     if "dual_cd" not in works:
-        if "interior_point" in works:
-            return _for_pieces(objective, works)
-        first = next(iter(works), None)
-        return _with_second(first, works) if first is not None else None
+        return _without_dual(objective, works)
     if objective.has_curvature and "newton" in works:
         by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
         return works["dual_cd"] if by_rows else _with_second("newton", works)
     if objective.size > MOST_FEATURES:
         return works["dual_cd"]
     return _by_rows_at_first(objective, works)
+
+
+def _without_dual(objective: Objective, works: _Working) -> Solver | None:
+    """Where the dual is not known, or rows do not fit the memory."""
+    if "interior_point" in works:
+        return _for_pieces(objective, works)
+    first = next(iter(works), None)
+    return _with_second(first, works) if first is not None else None
 
 
 def _with_second(first: str, works: _Working) -> Solver:

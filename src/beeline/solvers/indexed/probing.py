@@ -37,10 +37,9 @@ def probe(objective: Objective, seed: int = 0) -> Probe:
     learning.begin(None)
     search = learning.search
     counts = search.per_chunk(search.left(learning.place, None))
-    if search.exact:
-        needed = counts > 0
-    else:
-        order = np.argsort(-counts, kind="stable")
-        found = np.cumsum(counts[order])
-        needed = order[: int(np.searchsorted(found, _MOST * found[-1])) + 1]
+    needed = np.flatnonzero(counts > 0)
+    if not search.exact:
+        needed = needed[np.argsort(-counts[needed], kind="stable")]
+        found = np.cumsum(counts[needed])
+        needed = needed[: int(np.searchsorted(found, _MOST * found[-1])) + 1]
     return Probe(learning.theta, float(search.chunk_bytes[needed].sum()) / learning.total_bytes)
