@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from beeline.estimators import PoissonRegressor as PoissonRegressor
     from beeline.estimators import QuantileRegressor as QuantileRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
+    from beeline.fitting import build_index as build_index
     from beeline.fitting import select_C as select_C
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
@@ -73,6 +74,7 @@ _HOMES = {
     "Selection": "beeline.selection",
     "Store": "beeline.data.store",
     "TweedieRegressor": "beeline.estimators",
+    "build_index": "beeline.fitting",
     "convert": "beeline.data.convert",
     "from_arrays": "beeline.data.core.arrays",
     "num_threads": "beeline.kernels",

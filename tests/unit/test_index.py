@@ -36,10 +36,10 @@ def dense(block):
 class TestRows:
     def test_are_those_of_the_store_in_another_order(self, made):
         store, index = made
-        order = index.order
+        order = index.order()
         assert_array_equal(np.sort(order), np.arange(store.n_rows))
         rows = IndexedRows(index)
-        assert_array_equal(rows.order, order)
+        assert_array_equal(rows.order(), order)
         assert_array_equal(dense(rows.rows(0, store.n_rows)), dense(store.gather(order)))
         assert rows.labels is None
         assert rows.shape == store.shape
@@ -55,7 +55,7 @@ class TestRows:
     def test_of_a_leaf_of_boxes_have_one_label(self, made):
         store, index = made
         if index.info.kind == "boxes":
-            labels = np.asarray(store.labels)[index.order]
+            labels = np.asarray(store.labels)[index.order()]
             assert all(len(set(labels[a:b])) == 1 for a, b in zip(index.starts, index.ends, strict=True))
 
     def test_are_near_each_other(self, made):
@@ -71,8 +71,8 @@ class TestRows:
     @pytest.mark.parametrize("memory", [1 << 20, 60_000, 8_000])
     def test_are_all_there_whatever_the_memory(self, kind, memory, tmp_path):
         store, index = indexed(tmp_path / "s", X, Y, kind, memory=memory)
-        assert_array_equal(np.sort(index.order), np.arange(store.n_rows))
-        assert_array_equal(dense(index.rows.rows(0, store.n_rows)), dense(store.gather(index.order)))
+        assert_array_equal(np.sort(index.order()), np.arange(store.n_rows))
+        assert_array_equal(dense(index.rows.rows(0, store.n_rows)), dense(store.gather(index.order())))
         assert sorted(p.name for p in index.path.iterdir() if p.is_dir()) == []
 
     @pytest.mark.parametrize("kind", KINDS)
@@ -80,14 +80,14 @@ class TestRows:
     def test_of_any_form(self, kind, X, tmp_path):
         y = np.resize([1.0, -1.0], X.shape[0])
         store, index = indexed(tmp_path / "s", X, y, kind)
-        assert_array_equal(dense(index.rows.rows(0, store.n_rows)), dense(store.gather(index.order)))
+        assert_array_equal(dense(index.rows.rows(0, store.n_rows)), dense(store.gather(index.order())))
         w = np.random.default_rng(0).normal(size=X.shape[1])
-        assert index.pilot.block.scores(w).shape == index.pilot.positions.shape
+        assert index.pilot().block.scores(w).shape == index.pilot().positions.shape
 
     def test_without_labels_or_with_many(self, tmp_path):
         numbers = np.random.default_rng(0).normal(size=X.shape[0])
         store, index = indexed(tmp_path / "s", X, numbers, "boxes")
-        assert_array_equal(np.sort(index.order), np.arange(store.n_rows))
+        assert_array_equal(np.sort(index.order()), np.arange(store.n_rows))
 
     def test_same_seed_same_bytes(self, tmp_path):
         for kind in KINDS:
@@ -118,9 +118,9 @@ class TestFacts:
         X = random.normal(size=(n, 2))
         y = np.where(random.random(n) < 0.002, 2.0, np.where(random.random(n) < 0.5, 1.0, 0.0))
         index = indexed(tmp_path / "s", X, y, "boxes", IndexSettings())[1]
-        pilot = index.pilot
-        labels = y[index.order[pilot.positions]]
-        assert_array_equal(dense(pilot.block), X[index.order[pilot.positions]])
+        pilot = index.pilot()
+        labels = y[index.order()[pilot.positions]]
+        assert_array_equal(dense(pilot.block), X[index.order()[pilot.positions]])
         assert len(labels) == pytest.approx(1000, abs=250)
         assert (labels == 2).sum() == (y == 2).sum()  # few enough to be there all
         for label in range(3):
@@ -171,19 +171,19 @@ class TestBoxes:
         _, index = indexed(tmp_path / "s", rows, np.ones(4), "boxes", IndexSettings(leaf_rows=1))
         w = np.array([1.0, -2.0, 0.5])
         low, high = index.guide.bounds(w)
-        z = rows[index.order] @ w
+        z = rows[index.order()] @ w
         assert_allclose(low, z, atol=0.05)
         assert_allclose(high, z, atol=0.05)
 
     def test_weights_are_zero_where_no_row_matters(self, tmp_path):
         _, index = indexed(tmp_path / "s", X, Y, "boxes")
-        labels = Y[index.order]
+        labels = Y[index.order()]
         w = np.random.default_rng(1).normal(size=X.shape[1])
         low, high = (np.where(labels > 0, a, b) for a, b in ((1.0, -np.inf), (np.inf, -1.0)))
         leaves = (np.maximum.reduceat(low, index.starts), np.minimum.reduceat(high, index.starts))
         none = np.full(index.n_leaves, -np.inf), np.full(index.n_leaves, np.inf)
         weights = index.guide.weights(Question(w, 0.1, Flats(*leaves, *none)))
-        z = (X @ w)[index.order] + 0.1
+        z = (X @ w)[index.order()] + 0.1
         matters = np.add.reduceat((labels * z < 1).astype(int), index.starts)
         assert np.all(matters[weights == 0] == 0)
         assert 0 < np.count_nonzero(weights == 0) < index.n_leaves
@@ -202,19 +202,19 @@ class TestSamples:
         guide = index.guide
         assert isinstance(guide, Samples)
         positions = guide.positions(index.starts)
-        assert_array_equal(dense(guide.block), X.toarray()[index.order[positions]])
+        assert_array_equal(dense(guide.block), X.toarray()[index.order()[positions]])
         assert np.all(np.isin(index.starts, positions))
 
     def test_weights_follow_the_share_that_matters(self, tmp_path):
         _, index = indexed(tmp_path / "s", X, Y, "chunks", IndexSettings(leaf_rows=40, samples=40))
-        labels, w = Y[index.order], np.random.default_rng(1).normal(size=X.shape[1])
+        labels, w = Y[index.order()], np.random.default_rng(1).normal(size=X.shape[1])
         low, high = (np.where(labels > 0, a, b) for a, b in ((1.0, -np.inf), (np.inf, -1.0)))
         none = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
         assert isinstance(index.guide, Samples)
         positions = index.guide.positions(index.starts)
         guide = index.guide.with_flats(Flats(low, high, *none).pick(positions))
         weights = guide.weights(Question(w, 0.0, Flats(*(np.zeros(index.n_leaves),) * 4)))
-        share = np.add.reduceat((labels * (X @ w)[index.order] < 1).astype(float), index.starts)
+        share = np.add.reduceat((labels * (X @ w)[index.order()] < 1).astype(float), index.starts)
         assert_allclose(weights, (share + 0.1) / (index.ends - index.starts + 1.0))
         assert weights.min() > 0
 
@@ -316,5 +316,5 @@ class TestDamage:
 
 def touch(store):
     index = open_index(store, "boxes")
-    _ = index.guide, index.pilot, index.moments, index.order
+    _ = index.guide, index.pilot(), index.moments, index.order()
     index.rows.verify()

@@ -8,6 +8,7 @@ from beeline import __version__
 from beeline.cli.commands.convert import convert
 from beeline.cli.commands.evaluate import evaluate
 from beeline.cli.commands.export import export
+from beeline.cli.commands.index import index
 from beeline.cli.commands.info import info
 from beeline.cli.commands.inspect import inspect
 from beeline.cli.commands.losses import losses
@@ -26,5 +27,5 @@ app = Group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version and exit.")(app)
-for command in (convert, info, select, train, predict, evaluate, inspect, export, losses):
+for command in (convert, index, info, select, train, predict, evaluate, inspect, export, losses):
     app.add_command(as_command(command))

@@ -19,8 +19,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
@@ -80,8 +78,8 @@ class Rows(ABC):
         Whether a pass over the rows reads no file.
     memory
         Bytes that may be held here at one time, of rows and of what is made of them; None: nothing was said.
-    order
-        The number of each of these rows in the data set, where they lie in another order; None: in the same.
+    ordered
+        Whether they lie in another order than in the data set.
     index
         What is known of runs of these rows without reading them; None: nothing.
     """
@@ -94,7 +92,7 @@ class Rows(ABC):
     in_memory: bool = False
     immediate: bool = False
     memory: int | None = None
-    order: Ints | None = None
+    ordered: bool = False
     index: StoreIndex | None = None
 
     @abstractmethod
@@ -129,7 +127,7 @@ class Rows(ABC):
 
     def scatter(self, column: AnyArray) -> RowVector:
         """Bring an array with an entry a row, in the order of the data set, to the rows."""
-        return self.scatter_local(column if self.order is None else column[self.order])
+        return self.scatter_local(self.in_own_order(column) if self.ordered else column)
 
     def gather(self, vector: RowVector) -> AnyArray:
         """Bring a row vector here, in the order of the data set.
@@ -152,15 +150,11 @@ class Rows(ABC):
 
     def in_own_order(self, column: AnyArray) -> AnyArray:
         """An array with an entry a row, from the order of the data set to that of these rows."""
-        return column if self.order is None else column[self.order]
+        return column
 
     def in_data_order(self, column: AnyArray) -> AnyArray:
         """An array with an entry a row, from the order of these rows to that of the data set."""
-        if self.order is None:
-            return column
-        back = np.empty_like(column)
-        back[self.order] = column
-        return back
+        return column
 
     @abstractmethod
     def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:

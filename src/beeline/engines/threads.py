@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -28,6 +28,7 @@ _SHARD_BYTES = 256 << 20  # where nothing is said
 # The parts of the memory for the rows of a shard, as much again for chunks as they are copied, and for what lies beside
 # rows; the rest is for what verbs make of them, and for vectors as long as θ.
 _ROWS, _SCRATCH = 8, 8
+_PAGE = 4096  # bytes that are read for one entry of a vector on disk
 
 
 class Threads(Engine):
@@ -106,7 +107,7 @@ class LocalRows(Rows):
     def __init__(self, data: Dataset, shards: list[Shard], memory: int | None = None) -> None:
         self.data, self.shards, self.memory = data, shards, memory
         self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
-        self.n_shards, self.in_memory, self.order = len(shards), isinstance(data, ArrayDataset), data.order
+        self.n_shards, self.in_memory, self.ordered = len(shards), isinstance(data, ArrayDataset), data.ordered
         self.index = data.index if not self.in_memory and isinstance(data, IndexedRows) else None
         self._single = self.in_memory and self.n_shards == 1
         self._disk = None if memory is None or self.in_memory else _OnDisk(self.n_rows, memory)
@@ -163,17 +164,43 @@ class LocalRows(Rows):
         """max ‖x_i‖; one pass."""
         return self.shards[0].longest_row if self._single else super().longest_row
 
+    def scatter(self, column: AnyArray) -> RowVector:
+        """As `scatter_local`, after the entries were put in the rows' own order, shard by shard."""
+        if not self.ordered:
+            return self.scatter_local(column)
+        self._check_length(column)
+        return self._kept(column[self.data.order(shard.start, shard.stop)] for shard in self.shards)
+
     def scatter_local(self, column: AnyArray) -> RowVector:
         """The array itself, in views; where memory is limited, a copy on disk."""
-        if len(column) != self.n_rows:
-            raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
+        self._check_length(column)
         if self._single:
             return _LocalVector([column])
-        parts = [column[shard.start : shard.stop] for shard in self.shards]
+        return self._kept(column[shard.start : shard.stop] for shard in self.shards)
+
+    def _check_length(self, column: AnyArray) -> None:
+        if len(column) != self.n_rows:
+            raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
+
+    def _kept(self, parts: Iterable[AnyArray]) -> RowVector:
+        """A part for each shard; on disk where memory is limited."""
         if self._disk is None:
-            return _LocalVector(parts)
+            return _LocalVector(list(parts))
         keeper = self._disk.keeper()
         return _LocalVector([keeper.keep(shard, 0, part) for shard, part in zip(self.shards, parts, strict=True)])
+
+    def in_own_order(self, column: AnyArray) -> AnyArray:
+        """An array with an entry a row, from the order of the data set to that of these rows."""
+        return column[self.data.order()] if self.ordered else column
+
+    def in_data_order(self, column: AnyArray) -> AnyArray:
+        """An array with an entry a row, from the order of these rows to that of the data set."""
+        if not self.ordered:
+            return column
+        back = np.empty_like(column)
+        for shard in self.shards:
+            back[self.data.order(shard.start, shard.stop)] = column[shard.start : shard.stop]
+        return back
 
     def gather_local(self, vector: RowVector) -> AnyArray:
         """The array of all rows; where there is one shard, itself."""
@@ -188,8 +215,10 @@ class LocalRows(Rows):
         shards = np.searchsorted([shard.stop for shard in self.shards], positions, side="right")
         picked = np.empty(len(positions), parts[0].dtype)
         for number in np.unique(shards).tolist():
-            some = shards == number
-            picked[some] = parts[number][positions[some] - self.shards[number].start]
+            some, part = shards == number, parts[number]
+            picked[some] = part[positions[some] - self.shards[number].start]
+            if self._disk is not None:
+                self._disk.scratch.touched(min(part.nbytes, _PAGE * int(np.count_nonzero(some))))
         return picked
 
     def read(self, start: int, stop: int) -> Block:

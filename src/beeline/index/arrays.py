@@ -13,7 +13,7 @@ from beeline._types import AnyArray
 from beeline.data.files.sealed import checksum_text
 from beeline.exceptions import CorruptStoreError, StoreError
 
-__all__ = ["ArrayWriter", "read_array"]
+__all__ = ["ArrayWriter", "read_array", "read_slice"]
 
 _HEADER = 128  # bytes: what NumPy needs for an array of one or two dimensions
 
@@ -78,6 +78,18 @@ def read_array(folder: Path, record: dict[str, Any]) -> AnyArray:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     if not intact or len(array) != length or checksum_text(xxhash.xxh3_64_intdigest(array.data)) != record["checksum"]:
         raise CorruptStoreError(f"{path} was altered after it was written; build the index again")
+    return array
+
+
+def read_slice(folder: Path, record: dict[str, Any], start: int, stop: int) -> AnyArray:
+    """Numbers start … stop−1 of an array; its checksum, which is that of all numbers, is not looked at."""
+    path, dtype = folder / str(record["file"]), np.dtype(record["dtype"])
+    try:
+        array = np.fromfile(path, dtype, stop - start, offset=_HEADER + start * dtype.itemsize)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    if len(array) != stop - start:
+        raise CorruptStoreError(f"{path} was truncated while it was read; build the index again")
     return array
 
 

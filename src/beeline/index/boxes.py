@@ -14,7 +14,7 @@ from beeline.index.arrays import ArrayWriter
 from beeline.index.guides import Guide, Question, outside_share
 from beeline.kernels import box_bounds, count_box_features, make_boxes
 
-__all__ = ["BoxWriter", "Boxes"]
+__all__ = ["BoxWriter", "Boxes", "boxes_of"]
 
 
 class Boxes(Guide):
@@ -65,10 +65,9 @@ class BoxWriter:
     """Makes boxes of rows that come in the order of leaves."""
 
     def __init__(self, folder: Path, n_features: int) -> None:
-        kind = np.uint16 if n_features <= 2**16 else np.int32
         kinds: dict[str, Any] = {
             "box_features": np.int32,
-            "box_indices": kind,
+            "box_indices": _index_type(n_features),
             "box_low": np.uint16,
             "box_high": np.uint16,
             "box_radii": np.float32,
@@ -77,13 +76,23 @@ class BoxWriter:
 
     def write(self, block: Block, ends: Ints) -> None:
         """Take leaves that end at these rows of a block."""
-        counts = np.empty(len(ends), np.int64)
-        count_box_features(block.arrays, ends, counts)
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        indices = np.empty(indptr[-1], self.arrays["box_indices"].dtype)
-        low, high = np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.uint16)
-        radii = np.empty(len(ends), np.float32)
-        make_boxes(block.arrays, ends, indptr, indices, low, high, radii)
-        pieces: tuple[AnyArray, ...] = (counts, indices, low, high, radii)
+        boxes = boxes_of(block, ends)
+        pieces: tuple[AnyArray, ...] = (np.diff(boxes.indptr), boxes.indices, boxes.low, boxes.high, boxes.radii)
         for array, piece in zip(self.arrays.values(), pieces, strict=True):
             array.write(piece)
+
+
+def boxes_of(block: Block, ends: Ints) -> Boxes:
+    """The boxes of leaves that end at these rows of a block."""
+    counts = np.empty(len(ends), np.int64)
+    count_box_features(block.arrays, ends, counts)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices: AnyArray = np.empty(indptr[-1], _index_type(block.n_features))
+    low, high = np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.uint16)
+    radii = np.empty(len(ends), np.float32)
+    make_boxes(block.arrays, ends, indptr, indices, low, high, radii)
+    return Boxes(indptr, indices, low, high, radii)
+
+
+def _index_type(n_features: int) -> type:
+    return np.uint16 if n_features <= 2**16 else np.int32

@@ -15,7 +15,7 @@ from beeline.data.store import Store, open_store
 from beeline.data.store.form import merged
 from beeline.data.store.reading import ChunkReader
 from beeline.exceptions import CorruptStoreError, ParameterError, StoreError
-from beeline.index.arrays import read_array
+from beeline.index.arrays import read_array, read_slice
 from beeline.index.boxes import Boxes
 from beeline.index.guides import Guide
 from beeline.index.info import FILE, IndexInfo, fingerprint
@@ -65,7 +65,7 @@ class StoreIndex:
     """
 
     def __init__(self, path: Path, info: IndexInfo, memory: int | None = None) -> None:
-        self.path, self.info = path, info
+        self.path, self.info, self._order_is_checked = path, info, False
         self.rows: Store = open_store(path, memory)
         self.ends: Ints = np.cumsum(self._array("leaf_rows"), dtype=np.int64)
         self.starts: Ints = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
@@ -89,10 +89,13 @@ class StoreIndex:
         beside = sum(int(np.dtype(a["dtype"]).itemsize) * int(a["length"]) for a in self.info.arrays.values())
         return self.rows.nbytes + beside
 
-    @property
-    def order(self) -> Ints:
-        """The number of each row in the store."""
-        return self._array("order").astype(np.int64)
+    def order(self, start: int = 0, stop: int | None = None) -> Ints:
+        """The numbers of rows start … stop−1 in the store."""
+        if not self._order_is_checked:
+            self._array("order")  # which compares it with its checksum
+            self._order_is_checked = True
+        last = self.rows.n_rows if stop is None else stop
+        return read_slice(self.path, self.info.arrays["order"], start, last).astype(np.int64)
 
     @cached_property
     def chunk_of_leaf(self) -> Ints:
@@ -114,9 +117,8 @@ class StoreIndex:
         block = load_rows(self._array, "sample", self.rows.n_features, sparse=self._is_sparse)
         return Samples(block, np.cumsum(self._array("sample_counts"), dtype=np.int64))
 
-    @cached_property
     def pilot(self) -> Pilot:
-        """Random rows; loaded when they are first asked for."""
+        """Random rows, loaded: whoever trains goes on with them, and nobody else keeps them."""
         block = load_rows(self._array, "pilot", self.rows.n_features, sparse=self._is_sparse)
         return Pilot(self._array("pilot_positions").astype(np.int64), block, self._array("pilot_weights"))
 
@@ -150,6 +152,8 @@ class IndexedRows(Dataset):
         The index.
     """
 
+    ordered = True
+
     def __init__(self, index: StoreIndex) -> None:
         self.index, store = index, index.rows
         self.n_rows, self.n_features, self.nnz = store.n_rows, store.n_features, store.nnz
@@ -161,10 +165,9 @@ class IndexedRows(Dataset):
     def __reduce__(self) -> tuple[object, ...]:
         return _reopened, (self.index.path, self.memory)
 
-    @property
-    def order(self) -> Ints:
-        """The number of each row in the store."""
-        return self.index.order
+    def order(self, start: int = 0, stop: int | None = None) -> Ints:
+        """The numbers of rows start … stop−1 in the store."""
+        return self.index.order(start, stop)
 
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
         """All rows in the order of the leaves."""

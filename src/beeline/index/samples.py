@@ -124,4 +124,4 @@ def load_rows(read: Callable[[str], AnyArray], name: str, n_features: int, *, sp
     if not sparse:
         return Block(values.reshape(len(lengths), n_features), n_features)
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    return Block(values, n_features, indptr, read(f"{name}_indices").astype(np.int32))
+    return Block(values, n_features, indptr, read(f"{name}_indices"))

@@ -26,7 +26,7 @@ from beeline.index.settings import IndexSettings
 __all__ = ["IndexWriter"]
 
 # Random rows: how many, of how many at most, and of each class at least.
-_PILOT, _PILOT_SHARE, _OF_CLASS = 20_000, 0.02, 200
+_PILOT, _PILOT_SHARE, _OF_CLASS = 20_000, 0.01, 200
 _FEWEST = 1000
 _PART_BYTES = 512 << 20
 

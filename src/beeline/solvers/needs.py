@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from beeline.data.core.memory import available_memory
 from beeline.data.options import size_in_words
-from beeline.losses import Loss, ScalarLoss, Truncated
+from beeline.losses import LOSSES, Loss, ScalarLoss, Truncated
 from beeline.objective import Intercept, Objective
 from beeline.solvers.budget import held_bytes
 from beeline.solvers.bundle.planes import balances
@@ -25,6 +25,7 @@ __all__ = [
     "OwnOmegaNeed",
     "RowsNeed",
     "in_words",
+    "may_use_index",
     "refusal",
     "unmet",
 ]
@@ -237,6 +238,13 @@ def _fits_memory(o: Objective) -> bool:
     """Whether all rows are in memory, or could be, with what is kept of each."""
     rows = o.rows
     return rows.in_memory or rows.memory is not None or held_bytes(o, "memory") <= available_memory()
+
+
+def may_use_index(loss: str) -> bool:
+    """Whether a loss of the library, by its name, has rows that do not matter."""
+    meant = LOSSES[loss]() if loss in LOSSES else None
+    inner = meant.loss if isinstance(meant, Truncated) else meant
+    return inner is not None and inner.compiled in LOSSES_WITH_FLATS
 
 
 def in_words(needs: Needs) -> Iterator[tuple[str, str]]:

@@ -178,6 +178,12 @@ class Task:
             costs *= np.asarray(self.class_weight, dtype=np.float64)[self.labels.astype(np.int64)]
         return costs
 
+    def _row_costs(self) -> RowVector:
+        """What rows cost, where the rows are."""
+        if self.sample_weight is None and self.class_weight is None:
+            return self.rows.map(columns.constant, value=self.C)
+        return self.rows.scatter(self.costs)
+
     @property
     def output_loss(self) -> ScalarLoss:
         """The loss of each output where each has a problem of its own."""
@@ -195,7 +201,7 @@ class Task:
 
     def objectives(self) -> list[Objective]:
         """One objective of all outputs, or one for each."""
-        costs, common = self.rows.scatter(self.costs), (self.regularizer, self.strength, self.intercept)
+        costs, common = self._row_costs(), (self.regularizer, self.strength, self.intercept)
         if (joint := self.joint_loss) is not None:
             labels = np.ascontiguousarray(self.labels, dtype=np.float64)
             if joint.labels == "binary":

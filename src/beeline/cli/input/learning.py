@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from beeline._types import AnyArray
     from beeline.cli.options.training import TrainingOptions
     from beeline.data.core.dataset import Dataset
+    from beeline.data.store import Store
     from beeline.fitting import Fitted, Settings
     from beeline.selection import Selection
 
 __all__ = ["Prepared", "fitted", "prepare"]
 
 _ROUGH = 1e-6  # the tolerance down to which the digits that float32 keeps are enough
+_WORTH_A_WORD = 64 << 20  # bytes of rows on disk
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +68,48 @@ def prepare(
     cache = None if options.cache is None else Path(options.cache)
     room = Room(resources.rows_in_memory, resources.budget, near, cache, tell=_note)
     with ExitStack() as stack:
-        with progress_bar() as progress:
-            rows = bounded_rows(sources, reading, room, progress, narrow=narrow)
-            data = stack.enter_context(rows)
+        data: Dataset | None = _indexed_store(sources, reading, options)
+        if data is None:
+            with progress_bar() as progress:
+                data = stack.enter_context(bounded_rows(sources, reading, room, progress, narrow=narrow))
+        _tell_pass(data)
         if options.named_loss is None:
             name, why = choose_loss(data)
             settings = replace(settings, loss=name)
         settings = replace(settings, class_weight=parse_class_weights(options.class_weight or [], data))
         yield Prepared(data, settings, why)
+
+
+def _indexed_store(sources: list[str], reading: dict[str, Any], options: TrainingOptions) -> Store | None:
+    """The store, where it has an index that may be of use; then it is not brought into memory."""
+    from beeline.data.convert import is_store, open_store
+    from beeline.data.options import ReadOptions
+    from beeline.index import indexes_of
+    from beeline.solvers.needs import may_use_index
+    from beeline.training.indexing import SMALL
+
+    if len(sources) != 1 or not is_store(sources[0]) or options.cache is not None:
+        return None
+    if options.solver not in ("auto", "indexed") or not may_use_index(options.named_loss or "logistic"):
+        return None
+    ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
+    store = open_store(sources[0])
+    worth = options.solver == "indexed" or store.nbytes >= SMALL
+    return store if worth and indexes_of(store) else None
+
+
+def _tell_pass(data: Dataset) -> None:
+    """Say how long a pass over rows on disk will take, about."""
+    from beeline.cli.output.drawing import byte_size
+    from beeline.data.store import Store
+    from beeline.data.store.reading import read_speed
+
+    if isinstance(data, Store) and data.nbytes >= _WORTH_A_WORD:
+        speed = read_speed(data)
+        seconds = data.nbytes / speed
+        _note(
+            f"{byte_size(data.nbytes)} at {byte_size(int(speed))}/s: {seconds:.{0 if seconds >= 10 else 1}f} s a pass"
+        )
 
 
 def _note(sentence: str) -> None:
@@ -88,9 +124,10 @@ def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
     # A search has read the labels before; without one they are needed only this once.
     data = prepared.data
     labels = _labels_to_use_up(data) if selection is None else None
-    with prepared.concerns.gathered(), training_line() as callback:
+    with prepared.concerns.gathered(), training_line(prepared.settings.tol) as callback:
         # Whether somebody watches or not, every iteration is seen: the same bits, and a trace for pages.
-        trained = fit(data, prepared.settings, labels, callback=callback or (lambda _: None), start=selection)
+        seen = callback or (lambda _: None)
+        trained = fit(data, prepared.settings, labels, callback=seen, start=selection, tell=_note)
     assert trained.model.report is not None
     prepared.concerns.add(trained.model.report.concerns)
     return trained

@@ -27,9 +27,11 @@ def byte_size(n_bytes: int) -> str:
     return f"{n_bytes:,} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
 
 
-def count(n: int, noun: str) -> str:
+def count(n: int, noun: str, several: str | None = None) -> str:
     """A number and its noun: 1 row, 2,000 rows."""
-    return f"{n:,} {noun}" + ("" if n == 1 else "es" if noun.endswith("s") else "s")
+    if n == 1:
+        return f"{n:,} {noun}"
+    return f"{n:,} {several or noun + ('es' if noun.endswith('s') else 's')}"
 
 
 @contextmanager

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from beeline.data.reader import Progress, Reader
     from beeline.data.recipe.recipe import Recipe
     from beeline.data.store import Store
+    from beeline.index import StoreIndex
 
-__all__ = ["Facts", "reader_facts", "source_facts", "store_facts"]
+__all__ = ["Facts", "index_facts", "reader_facts", "source_facts", "store_facts"]
 
 Facts = dict[str, Any]
 
@@ -31,9 +32,37 @@ def store_facts(store: Store, *, features: bool = False, progress: Progress | No
     }
     facts |= _from_statistics(manifest.statistics, store.n_rows, store.n_features)
     facts["recipe"] = store.recipe.to_json() if store.recipe is not None else None
+    facts["indexes"] = _indexes(store)
     if features:
         facts["feature_ranges"] = _walk(store, progress)
     return facts
+
+
+def _indexes(store: Store) -> list[Facts]:
+    """What is known of the indexes of a store; of one that cannot be used, why."""
+    from beeline.exceptions import StoreError
+    from beeline.index import indexes_of, open_index
+
+    found: list[Facts] = []
+    for kind in indexes_of(store):
+        try:
+            found.append(index_facts(open_index(store, kind), store))
+        except StoreError as error:
+            found.append({"kind": kind, "problem": str(error)})
+    return found
+
+
+def index_facts(index: StoreIndex, store: Store) -> Facts:
+    """What an index is."""
+    return {
+        "kind": index.info.kind,
+        "bytes": index.nbytes,
+        "of_rows": index.nbytes / max(1, store.nbytes),
+        "leaves": index.n_leaves,
+        "chunks": index.rows.n_chunks,
+        "settings": index.info.settings,
+        "seconds": index.info.seconds,
+    }
 
 
 def _walk(store: Store, progress: Progress | None) -> list[Facts]:

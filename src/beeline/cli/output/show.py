@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from beeline.cli.output.facts import Facts
 
-__all__ = ["show", "show_converted", "show_skipped"]
+__all__ = ["show", "show_converted", "show_index", "show_skipped"]
 
 _MOST_CLASSES = 20
 _MOST_NUMBERS = 6
@@ -65,6 +65,19 @@ def show_converted(facts: Facts) -> None:
         console.print(f"[bold]{escape_markup(facts['path'])}[/]: {', '.join(parts)}", highlight=False)
 
 
+def show_index(facts: Facts) -> None:
+    """Print one line on an index that was just built, or on why none was."""
+    with standard_console() as console:
+        name = escape_markup(facts["path"])
+        if facts["kind"] is None:
+            told = f"no index would pay, since {facts['chosen_because']}; name a --kind to build one nevertheless"
+        else:
+            told = _index_line(facts)
+            if facts["chosen_because"] is not None:
+                told += f"; chosen because {facts['chosen_because']}"
+        console.print(f"[bold]{name}[/]: {told}", highlight=False)
+
+
 def show_skipped(facts: Facts) -> None:
     """Say on standard error what was passed over on the way."""
     bad = facts.get("bad_lines")
@@ -98,6 +111,13 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "queries", f"{facts['queries']:,}"
     if facts["recipe"] is not None:
         yield from _recipe_lines(facts["recipe"])
+    for found in facts.get("indexes", []):
+        yield "index", escape_markup(found["problem"]) if "problem" in found else _index_line(found)
+
+
+def _index_line(index: Facts) -> str:
+    size = f"{byte_size(index['bytes'])} ({index['of_rows']:.2f} of the rows)"
+    return f"{index['kind']}: {count(index['leaves'], 'leaf', 'leaves')}, {size}, built in {index['seconds']:.1f} s"
 
 
 def _recipe_lines(recipe: Facts) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,8 @@ class Dataset(ABC):
         How raw rows become these rows (names, categories, scaling), or None for plain arrays.
     memory
         About how many bytes of rows on disk are held at one time, where that was said.
+    ordered
+        Whether the rows are those of another data set in another order, which `order` tells.
     """
 
     n_rows: int
@@ -35,6 +37,7 @@ class Dataset(ABC):
     nnz: int
     recipe: Recipe | None
     memory: int | None = None
+    ordered: bool = False
 
     @abstractmethod
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
@@ -52,9 +55,8 @@ class Dataset(ABC):
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""
 
-    @property
-    def order(self) -> Ints | None:
-        """The number of each row in the data set that this one is a copy of, in another order; None: no such copy."""
+    def order(self, start: int = 0, stop: int | None = None) -> Ints | None:
+        """The numbers of rows start … stop−1 in the data set that this one is a copy of; None: it is no such copy."""
         return None
 
     def within(self, memory: int) -> Dataset:

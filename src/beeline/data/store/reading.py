@@ -8,6 +8,7 @@ some reads ahead, so that the disk always has several to do; what was read is no
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -26,10 +27,11 @@ from beeline.data.store.manifest import PartInfo
 from beeline.data.store.store import Store
 from beeline.exceptions import CorruptStoreError, StoreError
 
-__all__ = ["ChunkReader"]
+__all__ = ["ChunkReader", "read_speed"]
 
 _AHEAD = 64  # runs of chunks that the system is asked for before they are read
 _MOST_IN_RUN = 64  # chunks that one call reads
+_TO_MEASURE = 32 << 20  # bytes
 
 
 class ChunkReader:
@@ -133,6 +135,17 @@ class ChunkReader:
             run.append(chunk)
         if run:
             yield run
+
+
+def read_speed(store: Store) -> float:
+    """About how many bytes a second can be read from a store, by reading a piece in its middle."""
+    first = store.n_chunks // 2
+    before = int(store.byte_ends[first - 1]) if first else 0
+    last = max(first + 1, int(np.searchsorted(store.byte_ends, before + _TO_MEASURE, side="right")))
+    reader, clock = ChunkReader(store), time.perf_counter()
+    for begin in range(first, min(last, store.n_chunks), _MOST_IN_RUN):
+        reader.read(range(begin, min(begin + _MOST_IN_RUN, last, store.n_chunks)))
+    return reader.bytes_read / max(time.perf_counter() - clock, 1e-9)
 
 
 class _OpenPart(PartChunks):

@@ -106,6 +106,11 @@ class Store(Dataset):
         return self._row_ends
 
     @property
+    def byte_ends(self) -> Ints:
+        """The number of bytes that rows take in memory up to the end of each chunk."""
+        return self._byte_ends
+
+    @property
     def label_statistics(self) -> dict[str, Any] | None:
         """What was counted about the labels; None where there are none."""
         statistics: dict[str, Any] | None = self.manifest.statistics["labels"]

@@ -36,6 +36,7 @@ _NEAR = 1.0  # widths of the loss: rows so near to mattering are kept where an i
 _SETTLED = 0.05  # of J: a change after which the convex loss has settled, and may be cut off
 _LITTLE = 0.1  # of the tolerance, that a relaxation has to lower J by
 _MOST_RELAXATIONS, _MOST_VERIFICATIONS = 30, 5
+_QUOTA, _AFTER = 0.3, 0.8  # of the memory, for the active set; of that, what is left when rows were dropped
 
 
 class Learning:
@@ -51,7 +52,8 @@ class Learning:
         self.loss, self.total_bytes = loss, max(1, index.rows.nbytes)
         room = self.total_bytes if o.rows.memory is None else o.rows.memory // 8
         self.search = Search(o, loss, None if self.truncated is None else self.truncated.cap, room, solver.seed)
-        self.active = ActiveSet(index.pilot, *self.search.targets_of(index.pilot.positions))
+        pilot = index.pilot()
+        self.active = ActiveSet(pilot, *self.search.targets_of(pilot.positions))
         self.place: Place = (np.zeros(o.rows.n_features), 0.0)
         self.target = _FIRST * self.total_bytes
         self.value, self.bound, self.gap = math.inf, -math.inf, math.inf  # of the problem over the active set
@@ -80,6 +82,7 @@ class Learning:
             each = self._stands_for() if left else np.ones(len(self.active))
             whole = float(each.max(initial=1.0)) == 1
             self._solve(each, whole=whole, new=new)
+            self._make_room()
             left = self._is_left()
             complete = whole and not left
             finished = complete and not new and (self.truncated is None or self.cuts_off)
@@ -153,6 +156,24 @@ class Learning:
             return left
         return self.search.estimated_rest(self.place) > _REST * self.solver.tol * self.value
 
+    def _make_room(self) -> None:
+        """Drop rows that are far from mattering where the active set takes too much; spill it where too many matter."""
+        memory, active = self.objective.rows.memory, self.active
+        if memory is None or active.nbytes <= _QUOTA * memory:
+            return
+        z = self._scores()
+        low, high = self.loss.sublevel(active.labels, 0.0)
+        slack = np.where(active.guards > 1, -np.inf, np.minimum(z - low, high - z))
+        fitting = int(len(active) * _AFTER * _QUOTA * memory / active.nbytes)
+        keep = slack <= max(np.partition(slack, fitting)[fitting], 0.0)
+        if not keep.all():
+            dropped = ~keep
+            self.search.drop(active.positions[dropped], (z - low)[dropped], (high - z)[dropped], self.place)
+            active.keep(keep)
+            self.search.know(active)
+        if active.nbytes > _QUOTA * memory:
+            active.spill(int(_QUOTA * memory))
+
     # The problem over the active set.
 
     def _solve(self, each: Floats, *, whole: bool, new: int) -> None:
@@ -192,8 +213,7 @@ class Learning:
         return np.where((z >= low) & (z <= high), self.active.guards, 1.0)
 
     def _scores(self) -> Floats:
-        w, b = self.place
-        return self.active.block.scores(w) + b
+        return self.active.scores(*self.place)
 
     def _relax(self, each: Floats, tol: float, *, whole: bool) -> None:
         """Convex problems (5) over the rows that are IN, until none changes sides, or J hardly falls."""
@@ -282,7 +302,7 @@ class Learning:
         """Why it ends without a certificate; empty where it has one."""
         estimate = ""
         if not (self.search.exact or self.solver.options.verify):
-            estimate = f"J is an estimate, since {100 * min(1.0, self.passes):.2g} % of the rows were read"
+            estimate = f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read"
         if self.truncated is None:
             return estimate
         local = ": a local optimum" if self.ending == "no row changes sides" and self._is_solved else ""

@@ -27,7 +27,8 @@ __all__ = ["Found", "Place", "Search"]
 Place = tuple[Floats, float]
 """(w, b)."""
 
-_GROUP = 8 << 20  # bytes that are read at a time, while those before them are looked at
+_GROUP = 8 << 20  # bytes that are read at a time, while those before them are looked at; less where memory is scarce
+_PART = 32
 _HALVINGS = 60
 
 
@@ -219,7 +220,9 @@ class Search:
     def _groups(self, chunks: Ints) -> list[list[int]]:
         if not len(chunks):
             return []
-        numbers = np.cumsum(self.chunk_bytes[chunks]) // _GROUP
+        memory = self.objective.rows.memory
+        size = _GROUP if memory is None else max(1, min(_GROUP, memory // _PART))
+        numbers = np.cumsum(self.chunk_bytes[chunks]) // size
         return [part.tolist() for part in np.split(chunks, np.flatnonzero(np.diff(numbers)) + 1)]
 
     def note(self, found: Found, z: Floats, rest: AnyArray) -> None:
@@ -232,6 +235,22 @@ class Search:
         self._above[leaves[begins]] = np.minimum.reduceat(above, begins)
         self._when[leaves[begins]] = len(self._places) - 1
         self._flagged[leaves[begins]] = 0.0
+
+    def drop(self, positions: Ints, below: Floats, above: Floats, place: Place) -> None:
+        """Take note of rows that were in the active set and are not any more, so far from mattering at a place."""
+        leaves, inverse = np.unique(self.leaves_of(positions), return_inverse=True)
+        low, high = np.full(len(leaves), np.inf), np.full(len(leaves), np.inf)
+        np.minimum.at(low, inverse, below)
+        np.minimum.at(high, inverse, above)
+        if isinstance(self.guide, Boxes):  # the other rows of these leaves, as far as is known of them at this place
+            for number in np.unique(self._when[leaves]).tolist():
+                some = self._when[leaves] == number
+                (there, c), which = self._places[number], leaves[some]
+                change = self.guide.bounds(place[0] - there, place[1] - c, which)
+                low[some] = np.minimum(low[some], self._below[which] + change[0])
+                high[some] = np.minimum(high[some], self._above[which] - change[1])
+        self._places.append((place[0].copy(), place[1]))
+        self._below[leaves], self._above[leaves], self._when[leaves] = low, high, len(self._places) - 1
 
     # What samples say.
 
@@ -256,7 +275,7 @@ class Search:
         o = self.objective
         (counts,) = o.rows.concat(active_of_leaves, point.z, o.labels, o.costs, loss=self.loss).value
         w, b = o.split(point.theta)
-        z = active.block.scores(w) + float(b)
+        z = active.scores(np.ascontiguousarray(w), float(b))
         low, high = self.loss.sublevel(active.labels, 0.0)
         known = ((z < low) | (z > high)) & (active.costs > 0)
         counts = counts - np.bincount(self.leaves_of(active.positions[known]), minlength=len(counts))

@@ -1,0 +1,63 @@
+"""`beeline index`: a store gets an index, by which training reads only rows that matter."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
+from beeline.cli.options.declaring import Option, Positional
+from beeline.cli.output.errors import one_line_errors
+from beeline.cli.output.progress import progress_bar
+
+__all__ = ["index"]
+
+
+def index(
+    store: Annotated[str, Positional("STORE")],
+    *,
+    kind: Annotated[
+        Literal["auto", "boxes", "chunks"],
+        Option(
+            "boxes: leaves with bounds on scores, by which it is certain what does not matter. chunks: large leaves, "
+            "ranked by some of their rows. auto: by a look at a sample of the rows."
+        ),
+    ] = "auto",
+    leaf_rows: Annotated[
+        int | None, Option("Rows of a leaf; 32 for boxes and 1000 for chunks when not given.", metavar="N", least=1)
+    ] = None,
+    memory: Annotated[str, Option("Memory to use for data, such as 512M or 4G.", metavar="SIZE")] = "512M",
+    seed: Annotated[int, Option("The seed of what is random.", metavar="N", least=0)] = 0,
+    threads: Threads = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Build an index of a store, for training on the rows that matter only.
+
+    The index lies in the folder of STORE and is about as large as its rows. It serves hinges and ε-insensitive losses,
+    cut off or not, with any labels, C, folds and classes; `beeline train` takes it where it pays. One of the same kind
+    that is there is replaced.
+
+    Example: beeline index train.store
+    """
+    with one_line_errors(debug):
+        use_threads(threads)
+        from beeline.cli.output.facts import index_facts
+        from beeline.cli.output.show import show_index
+        from beeline.data.convert import open_store
+        from beeline.fitting.indexing import build_index, choose_kind
+
+        rows, started, why = open_store(store), time.perf_counter(), None
+        chosen: str | None = kind
+        if kind == "auto":
+            chosen, why = choose_kind(rows, seed)
+        facts = {"path": store, "kind": chosen, "chosen_because": why}
+        if chosen is not None:
+            settings = {"seed": seed} | ({} if leaf_rows is None else {"leaf_rows": leaf_rows})
+            with progress_bar() as progress:
+                made = build_index(rows, chosen, memory=memory, progress=progress, **settings)
+            facts |= index_facts(made, rows) | {"seconds": time.perf_counter() - started}
+        if json:
+            print_json(facts)
+        else:
+            show_index(facts)
