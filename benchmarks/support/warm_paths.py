@@ -180,7 +180,7 @@ class Experiment:
         solver = self.solver(kind)
         solver.tol = 1e-9
         start = solver.run(self.whole.with_strength(2 / C)).start if warm else None
-        trace = np.array(solver.run(o, start).trace)
+        trace = np.array([at[:4] for at in solver.run(o, start).trace])
         return trace[:, 1], np.maximum(trace[:, 2] / optimum - 1, 1e-12)
 
 

@@ -36,7 +36,7 @@ def watched_search(metric, rule):
     yield on_point
 
 @contextmanager
-def training_line():
+def training_line(tol):
     def callback(step):
         if {training}:
             os.kill(os.getpid(), signal.SIGINT)

@@ -319,7 +319,7 @@ import beeline.cli.output.training_line as line
 from contextlib import contextmanager
 
 @contextmanager
-def training_line():
+def training_line(tol):
     def callback(step):
         if {condition}:
             os.kill(os.getpid(), signal.SIGINT)

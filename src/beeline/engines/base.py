@@ -24,7 +24,6 @@ from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
 from beeline.engines.verbs import products
-from beeline.exceptions import ParameterError
 from beeline.index import StoreIndex
 
 __all__ = ["Engine", "Origin", "Promise", "RowVector", "Rows", "Verb"]
@@ -146,7 +145,8 @@ class Rows(ABC):
 
     def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
         """The entries of a row vector for some rows, by their places in the rows' own order."""
-        raise ParameterError(f"{type(self).__name__} does not pick single rows", parameter="rows")
+        picked: AnyArray = self.gather_local(vector)[positions]
+        return picked
 
     def in_own_order(self, column: AnyArray) -> AnyArray:
         """An array with an entry a row, from the order of the data set to that of these rows."""

@@ -70,7 +70,7 @@ def train(
         from beeline.cli.input.learning import fitted, prepare
         from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.input.targets import checked_model
-        from beeline.cli.output.model_facts import model_facts, traces
+        from beeline.cli.output.model_facts import finite_numbers, model_facts, traces
         from beeline.cli.output.pages import write_result_page
         from beeline.cli.output.show_model import show_trained
 
@@ -86,7 +86,8 @@ def train(
             write_result_page(page, prepared, sources, selection, trained)
         facts = model_facts(trained.model, target) | {"loss_chosen_because": prepared.why}
         if json:
-            facts |= {"trace": traces(trained.results), "solver_facts": [result.facts for result in trained.results]}
+            said = [finite_numbers(result.facts) for result in trained.results]
+            facts |= {"trace": traces(trained.results), "solver_facts": said}
             print_json(facts if selection is None else facts | {"selection": selection.to_json()})
         else:
             show_trained(facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from beeline.model import Model
     from beeline.solvers.base import Result
 
-__all__ = ["class_names", "load_model", "model_facts", "top_features", "traces"]
+__all__ = ["class_names", "finite_numbers", "load_model", "model_facts", "top_features", "traces"]
 
 Facts = dict[str, Any]
 
@@ -54,10 +55,17 @@ def model_facts(model: Model, path: str | Path) -> Facts:
 
 
 def traces(results: list[Result]) -> list[list[Facts]]:
-    """For each problem that was solved, how far the solver was after every iteration; no gap where none is known."""
+    """For each problem that was solved, how far the solver was after every iteration, and what else it said."""
+    named = ("passes", "seconds", "objective", "gap")
     return [
-        [at._asdict() | {"gap": at.gap if math.isfinite(at.gap) else None} for at in result.trace] for result in results
+        [finite_numbers({name: getattr(at, name) for name in named} | dict(at.facts)) for at in result.trace]
+        for result in results
     ]
+
+
+def finite_numbers(facts: Mapping[str, float]) -> Facts:
+    """Numbers by name, as JSON can hold them: none where one is infinite, such as a gap that is not known."""
+    return {name: number if math.isfinite(number) else None for name, number in facts.items()}
 
 
 def class_names(classes: AnyArray) -> list[str]:
