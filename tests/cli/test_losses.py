@@ -161,7 +161,7 @@ def test_losses_as_json(quickly):
     assert facts["tweedie"]["domain"] == "finite numbers that are not negative"
     assert facts["poisson"]["link"] == "exp"
     assert facts["crammer_singer"]["solvers"] == {
-        "l2": ["smoothed_newton", "class_dual_cd", "bundle"],
+        "l2": ["smoothed_newton", "class_dual_cd", "bundle", "block_cd"],
         "l1": ["bundle"],
     }
     assert all(loss["formula"] and loss["summary"] and all(loss["solvers"].values()) for loss in facts.values())

@@ -148,6 +148,13 @@ class Rows(ABC):
         picked: AnyArray = self.gather_local(vector)[positions]
         return picked
 
+    def put(self, vector: RowVector, positions: Ints, entries: AnyArray) -> None:
+        """Change entries of a row vector that nobody else has, by their places in the rows' own order.
+
+        For solvers that visit rows, and keep something of each where the rows are.
+        """
+        raise RuntimeError(f"the rows of {type(self).__name__} lie in another process")
+
     def in_own_order(self, column: AnyArray) -> AnyArray:
         """An array with an entry a row, from the order of the data set to that of these rows."""
         return column

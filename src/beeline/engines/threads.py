@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -210,16 +210,27 @@ class LocalRows(Rows):
     def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
         """The entries of a row vector for some rows."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
-        if self.n_shards == 1:
-            return np.array(parts[0][positions])
-        shards = np.searchsorted([shard.stop for shard in self.shards], positions, side="right")
-        picked = np.empty(len(positions), parts[0].dtype)
-        for number in np.unique(shards).tolist():
-            some, part = shards == number, parts[number]
-            picked[some] = part[positions[some] - self.shards[number].start]
-            if self._disk is not None:
-                self._disk.scratch.touched(min(part.nbytes, _PAGE * int(np.count_nonzero(some))))
+        picked = np.empty((len(positions), *parts[0].shape[1:]), parts[0].dtype)
+        for part, some, places in self._by_shard(parts, positions):
+            picked[some] = part[places]
         return picked
+
+    def put(self, vector: RowVector, positions: Ints, entries: AnyArray) -> None:
+        """Change entries of a row vector for some rows."""
+        for part, some, places in self._by_shard(vector.parts, positions):  # type: ignore[attr-defined]
+            part[places] = entries[some]
+
+    def _by_shard(self, parts: Sequence[Any], positions: Ints) -> Iterator[tuple[AnyArray, AnyArray | slice, Ints]]:
+        """(the part of a vector, which of the positions lie there, and where), shard by shard."""
+        if self.n_shards == 1:
+            yield parts[0], slice(None), positions
+            return
+        shards = np.searchsorted([shard.stop for shard in self.shards], positions, side="right")
+        for number in np.unique(shards).tolist():
+            some, part = np.flatnonzero(shards == number), parts[number]
+            yield part, some, positions[some] - self.shards[number].start
+            if self._disk is not None:
+                self._disk.scratch.touched(min(part.nbytes, _PAGE * len(some)))
 
     def read(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view or read."""

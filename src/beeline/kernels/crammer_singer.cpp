@@ -38,6 +38,7 @@ using namespace nb::literals;
 using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Marks = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint16_t kMixed = 0xffff;  // no class has all of p_i
@@ -178,6 +179,38 @@ class ClassSweeps {
     }
   }
 
+  // The same problem among other rows, whose p stay as they are: a of these rows (by number), the weights of all rows,
+  // s and μᵀ Σ a_ik x_i of all rows.
+  void take(Matrix a, Matrix weights, Vector totals, Vector means) {
+    for (ClassRowState& row : rows_) {
+      double* p = p_of(row);
+      const double* from = a.data() + row.number * n_classes_;
+      for (std::size_t k = 0; k < n_classes_; ++k) p[k] = (k == row.y ? row.cost : 0.0) - from[k];
+      row.owner = owner(row);
+    }
+    Weight* w = weights_.template as<Weight>();
+    for (std::size_t j = 0; j < arrays_.n_features; ++j)
+      for (std::size_t k = 0; k < n_classes_; ++k)
+        w[j * stride_ + k] = static_cast<Weight>(weights.data()[j * n_classes_ + k]);
+    std::copy_n(totals.data(), n_classes_, total_.begin());
+    std::copy_n(means.data(), n_classes_, means_.begin());
+    rebase_all();
+  }
+
+  // a of every row, by number; those of rows that cost nothing are zero.
+  void copy_dual(OutMatrix out) const {
+    std::fill(out.data(), out.data() + out.size(), 0.0);
+    for (const ClassRowState& row : rows_)
+      for (std::size_t k = 0; k < n_classes_; ++k)
+        out.data()[row.number * n_classes_ + k] = (k == row.y ? row.cost : 0.0) - p_of(row)[k];
+  }
+
+  // 1 for every row, by number, that has not been shrunk.
+  void copy_active(Marks out) const {
+    std::fill(out.data(), out.data() + out.size(), std::uint8_t{0});
+    for (std::size_t i = 0; i < active_; ++i) out.data()[rows_[i].number] = 1;
+  }
+
   // F_yk: the sum of p_ik over the rows of class y.
   void flows(OutMatrix out) const {
     std::fill(out.data(), out.data() + n_classes_ * n_classes_, 0.0);
@@ -264,6 +297,7 @@ class ClassSweeps {
 
   void copy_intercepts(Output out) const { std::copy_n(base_.begin(), n_classes_, out.data()); }
   void copy_totals(Output out) const { std::copy_n(total_.begin(), n_classes_, out.data()); }
+  void copy_means(Output out) const { std::copy_n(means_.begin(), n_classes_, out.data()); }
   std::size_t active() const { return active_; }
   std::size_t size() const { return rows_.size(); }
 
@@ -595,6 +629,10 @@ void bind_sweeps(nb::module_& m, const char* name) {
       .def("average_weights", &Sweeps::average_weights, "share"_a, "out"_a.noconvert())
       .def("copy_intercepts", &Sweeps::copy_intercepts, "out"_a.noconvert())
       .def("copy_totals", &Sweeps::copy_totals, "out"_a.noconvert())
+      .def("copy_means", &Sweeps::copy_means, "out"_a.noconvert())
+      .def("copy_dual", &Sweeps::copy_dual, "out"_a.noconvert())
+      .def("copy_active", &Sweeps::copy_active, "out"_a.noconvert())
+      .def("take", &Sweeps::take, "a"_a, "weights"_a, "totals"_a, "means"_a)
       .def_prop_ro("active", &Sweeps::active)
       .def_prop_ro("size", &Sweeps::size);
 }

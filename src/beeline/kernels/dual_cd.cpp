@@ -35,6 +35,7 @@ namespace {
 
 using namespace nb::literals;
 using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Marks = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // The primal point of a run: the best one between the last one and the average of the weights since then.
 struct Primal {
@@ -266,6 +267,12 @@ class DualSweeps {
     for (const RowState& row : rows_) out.data()[row.number] = row.a;
   }
 
+  // 1 for every row, by number, that has not been shrunk.
+  void copy_active(Marks out) const {
+    std::fill(out.data(), out.data() + out.size(), std::uint8_t{0});
+    for (std::size_t i = 0; i < active_; ++i) out.data()[rows_[i].number] = 1;
+  }
+
   double intercept() const { return centre_ + geometry_.intercept(sums_); }
   void set_centre(double b) { centre_ = b; }
   double total() const { return sums_.total; }
@@ -423,6 +430,7 @@ void bind_dual_cd(nb::module_& m) {
       .def("conjugate", &DualSweeps::conjugate)
       .def("weighted_norm", &DualSweeps::weighted_norm)
       .def("copy_dual", &DualSweeps::copy_dual, "out"_a.noconvert())
+      .def("copy_active", &DualSweeps::copy_active, "out"_a.noconvert())
       .def("set_centre", &DualSweeps::set_centre, "b"_a)
       .def_prop_ro("intercept", &DualSweeps::intercept)
       .def_prop_ro("total", &DualSweeps::total)

@@ -19,14 +19,12 @@ _ROW_BYTES, _GATHERED_BYTES = 64, 200
 def held_bytes(objective: Objective, how: str) -> int:
     """What a solver holds that looks at rows in that way, as in `Needs.rows`, beyond what passes by."""
     rows = objective.rows
-    if how == "passes":
+    if how in ("passes", "blocks"):
         return _ROW_BYTES * rows.n_rows if objective.loss.scope == "all" else 0
     if how == "index":
         return rows.index.guide.nbytes if rows.index is not None else 0
     if how == "gathered":
         return _GATHERED_BYTES * rows.n_rows
-    if how == "blocks":
-        return _ROW_BYTES * rows.n_rows
     return _ROW_BYTES * rows.n_rows + (0 if rows.in_memory else _ENTRY_BYTES * rows.nnz)
 
 

@@ -60,7 +60,8 @@ class Needs:
     duals
         The compiled losses whose dual it knows; None: it needs none.
     losses, losses_named
-        The only kinds of loss that it is for, and how they are called; none: any.
+        The only kinds of loss that it is for, and how they are called; none: any. Where there are `duals`, those that
+        it takes beside them.
     convex
         Whether the loss must be convex. A solver that goes on without has no certificate to give then.
     one_score
@@ -131,9 +132,9 @@ def refusal(needs: Needs, objective: Objective) -> str | None:
 def _of_loss(needs: Needs, o: Objective) -> Unmet | None:  # noqa: PLR0911 — a list of questions, the next where one is met
     """The first thing that the loss has not."""
     loss = o.loss
-    if needs.losses and not isinstance(loss, needs.losses):
+    if needs.duals is None and needs.losses and not isinstance(loss, needs.losses):
         return "losses", f"is for {needs.losses_named}, not {{loss!r}}"
-    if needs.duals is not None and loss.compiled not in needs.duals:
+    if needs.duals is not None and loss.compiled not in needs.duals and not isinstance(loss, needs.losses):
         return "duals", "does not know the dual of {loss!r}"
     for need in needs.loss:
         if not _has(need, o):
@@ -253,7 +254,8 @@ def in_words(needs: Needs) -> Iterator[tuple[str, str]]:
     own = _OWN_OMEGA_IN_WORDS[needs.own_omega]
     yield "regularizer", _OMEGA_IN_WORDS[needs.omega] + own + ("; weights ≥ 0" if needs.nonnegative else "")
     several = f"up to {needs.most_outputs:,}" if needs.most_outputs is not None else "any number"
-    yield "scores a row", "one" if needs.one_score or "kinks" in needs.loss or needs.duals is not None else several
+    one = needs.one_score or "kinks" in needs.loss or (needs.duals is not None and not needs.losses)
+    yield "scores a row", "one" if one else several
     yield "intercept", ", ".join(needs.intercepts)
     rows = _ROWS_IN_WORDS[needs.rows]
     yield "rows", rows if needs.most_features is None else f"{rows}; up to {needs.most_features:,} features, or rows"

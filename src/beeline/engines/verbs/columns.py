@@ -23,7 +23,9 @@ __all__ = [
     "picked",
     "product",
     "sample",
+    "scaled_by_sign",
     "shifted",
+    "signed_sums",
     "size",
     "spread_about",
     "squares",
@@ -61,6 +63,16 @@ def mean_of(shard: Shard, *columns: Floats) -> Floats:
 def mixed(shard: Shard, u: Floats, v: Floats, *, part: float) -> Floats:
     """part·u + (1 − part)·v."""
     return part * u + (1 - part) * v
+
+
+def signed_sums(shard: Shard, a: Floats) -> tuple[float, float]:
+    """The sums of what is positive, and of what is negative."""
+    return float(np.sum(a, where=a > 0)), float(np.sum(a, where=a < 0))
+
+
+def scaled_by_sign(shard: Shard, a: Floats, *, up: float, down: float) -> Floats:
+    """What is positive times one number, what is negative times another."""
+    return np.where(a > 0, up * a, down * a)
 
 
 def product(shard: Shard, u: Floats, z: Floats) -> tuple[float]:

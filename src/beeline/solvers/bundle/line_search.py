@@ -20,7 +20,7 @@ __all__ = ["LineMinimum", "is_piecewise_linear", "least", "line_minima", "line_m
 
 _BUCKETS = 254  # of a window, by which the kinks are sorted out
 _FARTHEST = 1e100
-_MANY = 1 << 16  # kinks of a bucket and shard, above which they are not sorted but counted once more
+_MANY = 1 << 16  # kinks of a bucket, above which they are not sorted but counted once more
 _NARROWEST = 1e-14  # of its place, that a bucket may be wide
 _OFF_KINKS = 1.0137  # times of kinks are often round numbers, and there J has two slopes: windows end a little beside
 
@@ -253,8 +253,9 @@ class _Kinks:
     def __init__(self, window: _Window) -> None:
         self.window = window
         o = window.line.point.objective
+        most = -(-_MANY // o.rows.n_shards)
         self.asked: Promise = o.rows.concat(
-            values.kinks_in_bucket, window.marks, *window.row_vectors, loss=o.loss, bucket=window.bucket, most=_MANY
+            values.kinks_in_bucket, window.marks, *window.row_vectors, loss=o.loss, bucket=window.bucket, most=most
         )
 
     @cached_property

@@ -13,12 +13,13 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
+from beeline.engines import Rows, RowVector
 from beeline.kernels import DualSweeps, RowArrays, dot
 from beeline.losses import Loss
 from beeline.objective import Objective
 from beeline.solvers.dual.shuffled import Centred, ShuffledRows
 
-__all__ = ["DenseDual", "DualBlocks", "Geometry", "SparseDual", "Visits", "sweeps_over"]
+__all__ = ["DualBlocks", "Geometry", "RowsDual", "SparseDual", "Visits", "sweeps_over"]
 
 _NONE = np.zeros(0)
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
@@ -152,25 +153,25 @@ class SparseDual:
         return at, known
 
 
-class DenseDual:
-    """Dual variables of all rows, where all of them are visited sooner or later.
+class RowsDual:
+    """Dual variables that lie where the rows are: on disk, where memory is limited.
 
     Attributes
     ----------
-    values
-        One a row.
+    rows, vector
+        The rows, and the variables beside them.
     """
 
-    def __init__(self, values: Floats) -> None:
-        self.values = values
+    def __init__(self, rows: Rows, vector: RowVector) -> None:
+        self.rows, self.vector = rows, vector
 
     def of(self, numbers: Ints) -> Floats:
         """The variables of these rows, as a copy."""
-        return self.values[numbers]
+        return self.rows.pick(self.vector, numbers)
 
     def put(self, numbers: Ints, values: Floats) -> None:
         """Set the variables of these rows."""
-        self.values[numbers] = values
+        self.rows.put(self.vector, numbers, values)
 
 
 class DualBlocks:
@@ -213,7 +214,7 @@ class DualBlocks:
         geometry: Geometry,
         w: Floats,
         seed: int = 0,
-        variables: SparseDual | DenseDual | None = None,
+        variables: SparseDual | RowsDual | None = None,
     ) -> None:
         self.loss, self.geometry, self.w, self.seed = loss, geometry, w, seed
         self.variables = SparseDual() if variables is None else variables
@@ -251,6 +252,13 @@ class DualBlocks:
             if not growth:
                 break
         return grown
+
+    def active(self) -> AnyArray:
+        """Which rows of the block have not been shrunk."""
+        assert self._numbers is not None
+        marks = np.empty(len(self._numbers), np.uint8)
+        self.sweeps.copy_active(marks)
+        return marks.view(np.bool_)
 
     def recentre(self) -> None:
         """The step of the method of multipliers: the intercept found so far becomes b₀."""

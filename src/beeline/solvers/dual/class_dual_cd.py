@@ -18,14 +18,14 @@ from beeline.solvers.dual.shuffled import ShuffledRows
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.state import theta_of
 
-__all__ = ["ClassDualCD"]
+__all__ = ["HINGES", "ClassDualCD", "set_hinge"]
 
 # From this tolerance on, sweeps may see values and weights rounded to float32.
 _ROUGH_TOL = 1e-5
 _PATIENCE = 6  # gap checks without a better dual value
 _MOST_CLASSES = 2**16 - 2
 _NONE = np.zeros(0)
-_HINGES = (CrammerSinger, MulticlassMargin, ScaledMulticlassMargin, MulticlassPerceptron, WestonWatkins)
+HINGES = (CrammerSinger, MulticlassMargin, ScaledMulticlassMargin, MulticlassPerceptron, WestonWatkins)
 
 
 class ClassDualCD(Solver):
@@ -57,7 +57,7 @@ class ClassDualCD(Solver):
 
     name = "class_dual_cd"
     needs = Needs(
-        losses=_HINGES,
+        losses=HINGES,
         losses_named="multi-class hinges",
         most_outputs=_MOST_CLASSES,
         omega="l2",
@@ -107,7 +107,7 @@ class _Descent:
         sweeps = RoughClassSweeps if rough else ClassSweeps
         numbers, costs = o.rows.gather_local(o.labels).astype(np.int64), o.rows.gather_local(o.costs)
         self.sweeps = sweeps(rows.arrays, rows.order, rows.copied, numbers, costs, k, solver.seed)
-        _set_hinge(self.sweeps, o)
+        set_hinge(self.sweeps, o)
         self._measure()
         self.averages = o.rows.n_features <= o.rows.n_rows
         shape = (o.rows.n_features, k) if self.averages else (0, k)
@@ -295,7 +295,7 @@ def _slope_sums(flows: Floats) -> Floats:
     return sums
 
 
-def _set_hinge(sweeps: ClassSweeps, o: Objective) -> None:
+def set_hinge(sweeps: ClassSweeps, o: Objective) -> None:
     """Which hinge it is, where it is not that of Crammer and Singer."""
     loss, k = o.loss, o.n_outputs
     if isinstance(loss, WestonWatkins):
