@@ -89,7 +89,7 @@ class _Working:
         return SOLVERS[name](*self.settings)
 
 
-def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:
+def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:  # noqa: PLR0911 — one a family
     if objective.rows.index is not None and "indexed" in works:  # which was opened because it pays
         return works["indexed"]
     if objective.n_outputs > 1 and "class_dual_cd" in works:

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
 from beeline.objective import Objective
 from beeline.solvers.indexed.indexed import Indexed
 from beeline.solvers.indexed.learning import Learning
 
 __all__ = ["Probe", "probe"]
 
-_MOST = 0.9  # of the rows that matter, by samples
+_MOST = 0.9  # of the rows that matter, by an estimate
 
 
 class Probe(NamedTuple):
@@ -32,14 +32,13 @@ class Probe(NamedTuple):
 
 
 def probe(objective: Objective, seed: int = 0) -> Probe:
-    """Look at an index: boxes say which chunks may matter; samples in which nine tenths of the rows that do are."""
+    """Look at an index: boxes say which chunks may matter, others where nine tenths of the rows that do should be."""
     learning = Learning(Indexed(seed=seed), objective)
     learning.begin(None)
     search = learning.search
     counts = search.per_chunk(search.left(learning.place, None))
-    if search.exact:
-        needed = counts > 0
-    else:
+    needed: AnyArray = counts > 0
+    if not search.exact:
         order = np.argsort(-counts, kind="stable")
         found = np.cumsum(counts[order])
         needed = order[: int(np.searchsorted(found, _MOST * found[-1])) + 1]
