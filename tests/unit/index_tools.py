@@ -11,7 +11,11 @@ from beeline.index import IndexedRows, IndexSettings, build_index
 from beeline.objective import Objective
 from beeline.regularizers import L2
 
-SETTINGS = {"boxes": IndexSettings(leaf_rows=8), "chunks": IndexSettings(leaf_rows=40, samples=5)}
+SETTINGS = {
+    "boxes": IndexSettings(leaf_rows=8),
+    "chunks": IndexSettings(leaf_rows=40, samples=5),
+    "forest": IndexSettings(leaf_rows=8, tree_size=500, width=4),
+}
 
 
 def clusters(n=3000, d=20, seed=0, *, dense=False, noise=0.02):

@@ -20,7 +20,7 @@ from beeline.index.guides import Flats, drawn
 from beeline.index.samples import Samples
 from beeline.kernels import order_rows
 
-KINDS = ["boxes", "chunks"]
+KINDS = ["boxes", "chunks", "forest"]
 X, Y = clusters()
 
 
@@ -262,20 +262,21 @@ class TestReading:
 
 
 class TestDamage:
-    @pytest.fixture
-    def built(self, tmp_path):
-        return indexed(tmp_path / "s", X, Y, "boxes")
+    @pytest.fixture(params=KINDS)
+    def built(self, request, tmp_path):
+        return indexed(tmp_path / "s", X, Y, request.param)
 
     def test_another_store_makes_it_stale(self, built, tmp_path):
         store, index = built
+        kind = index.info.kind
         other = store_of(tmp_path / "t", X[:100], Y[:100])
-        index.path.rename(other.path / "index-boxes")
+        index.path.rename(other.path / f"index-{kind}")
         with pytest.raises(StoreError, match="is the index of other rows"):
-            open_index(other, "boxes")
+            open_index(other, kind)
         with pytest.raises(
-            StoreError, match=r"has no index of the kind boxes; it has none; build one by `beeline index`"
+            StoreError, match=rf"has no index of the kind {kind}; it has none; build one by `beeline index`"
         ):
-            open_index(store, "boxes")
+            open_index(store, kind)
 
     @pytest.mark.parametrize("change", ["truncate", "flip", "remove", "longer"])
     def test_of_any_file_is_found(self, built, change):
@@ -288,9 +289,9 @@ class TestDamage:
                 flipped = bytes([*content[:-1], content[-1] ^ 1])
                 file.write_bytes({"truncate": content[:-1], "flip": flipped, "longer": content + b"x"}[change])
             with pytest.raises(StoreError, match=file.name.replace(".", r"\.")):
-                touch(store)
+                touch(store, index.info.kind)
             file.write_bytes(content)
-        touch(store)
+        touch(store, index.info.kind)
 
     def test_a_newer_version(self, built):
         store, index = built
@@ -298,7 +299,7 @@ class TestDamage:
         document = json.loads(file.read_bytes())
         file.write_bytes(json.dumps(document | {"version": 99}).encode())
         with pytest.raises(StoreVersionError, match="index of version 99"):
-            open_index(store, "boxes")
+            open_index(store, index.info.kind)
 
     def test_of_a_kind_that_there_is_not(self, built):
         with pytest.raises(ParameterError, match="no kind of index 'trees'; there are"):
@@ -308,13 +309,13 @@ class TestDamage:
 
     def test_building_again_replaces_it(self, built):
         store, index = built
-        again = build_index(store, "boxes", settings=IndexSettings(leaf_rows=3))
+        again = build_index(store, index.info.kind, settings=IndexSettings(leaf_rows=3))
         assert again.n_leaves > index.n_leaves
-        assert open_index(store, "boxes").n_leaves == again.n_leaves
+        assert open_index(store, index.info.kind).n_leaves == again.n_leaves
         assert sorted(p.name for p in store.path.iterdir() if p.name.startswith(".")) == []
 
 
-def touch(store):
-    index = open_index(store, "boxes")
+def touch(store, kind):
+    index = open_index(store, kind)
     _ = index.guide, index.pilot(), index.moments, index.order()
-    index.rows.verify()
+    index.verify()

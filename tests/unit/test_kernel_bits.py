@@ -204,7 +204,19 @@ def bounds_of(block: Block) -> list:
     )
 
 
-LEAVES = {"order_rows": lambda block: leaves_of(block)[2], "make_boxes": boxes_of, "box_bounds": bounds_of}
+def trees_of(block: Block) -> list:
+    """A tree of several parts, and many small ones."""
+    order, ends = np.arange(M), [M - 500, *range(M - 490, M + 1, 10)]
+    found = _kernels.grow_pivot_trees(arrays_of(block), order, ends, list(range(len(ends))), 5, 7, 5)
+    return [order, *found.values()]
+
+
+LEAVES = {
+    "order_rows": lambda block: leaves_of(block)[2],
+    "make_boxes": boxes_of,
+    "box_bounds": bounds_of,
+    "grow_pivot_trees": trees_of,
+}
 TABLES = {
     "assemble_dense": lambda: assembled(is_sparse=False),
     "assemble_sparse": lambda: assembled(is_sparse=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from beeline.index.build import build_index
-from beeline.index.guides import Flats, Guide, Question
+from beeline.index.guides import Flats, Guide, Place, Question, Readings
 from beeline.index.index import KINDS, IndexedRows, Pilot, StoreIndex, indexes_of, open_index
 from beeline.index.settings import IndexSettings
 
@@ -14,7 +14,9 @@ __all__ = [
     "IndexSettings",
     "IndexedRows",
     "Pilot",
+    "Place",
     "Question",
+    "Readings",
     "StoreIndex",
     "build_index",
     "indexes_of",

@@ -13,7 +13,7 @@ from beeline._types import AnyArray
 from beeline.data.files.sealed import checksum_text
 from beeline.exceptions import CorruptStoreError, StoreError
 
-__all__ = ["ArrayWriter", "read_array", "read_slice"]
+__all__ = ["ArrayPieces", "ArrayWriter", "read_array"]
 
 _HEADER = 128  # bytes: what NumPy needs for an array of one or two dimensions
 
@@ -59,38 +59,60 @@ class ArrayWriter:
 
 def read_array(folder: Path, record: dict[str, Any]) -> AnyArray:
     """An array, compared with its checksum."""
-    path = folder / str(record["file"])
-    dtype, length = np.dtype(record["dtype"]), int(record["length"])
-    wanted = _HEADER + length * dtype.itemsize
-    try:
-        size = path.stat().st_size
-        if size != wanted:
-            what = "truncated" if size < wanted else "altered"
-            raise CorruptStoreError(
-                f"{path} was {what}: it has {size:,} bytes instead of {wanted:,}; build the index again"
-            )
-        with path.open("rb") as file:
-            intact = file.read(_HEADER) == _header(dtype, length)
-            array = np.fromfile(file, dtype, length)
-    except FileNotFoundError:
-        raise CorruptStoreError(f"{path} is missing from the index; build the index again") from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    if not intact or len(array) != length or checksum_text(xxhash.xxh3_64_intdigest(array.data)) != record["checksum"]:
-        raise CorruptStoreError(f"{path} was altered after it was written; build the index again")
-    return array
+    pieces = ArrayPieces(folder, record)
+    return pieces.read(0, pieces.length, str(record["checksum"]))
 
 
-def read_slice(folder: Path, record: dict[str, Any], start: int, stop: int) -> AnyArray:
-    """Numbers start … stop−1 of an array; its checksum, which is that of all numbers, is not looked at."""
-    path, dtype = folder / str(record["file"]), np.dtype(record["dtype"])
-    try:
-        array = np.fromfile(path, dtype, stop - start, offset=_HEADER + start * dtype.itemsize)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    if len(array) != stop - start:
-        raise CorruptStoreError(f"{path} was truncated while it was read; build the index again")
-    return array
+class ArrayPieces:
+    """An array of which pieces are read.
+
+    Parameters
+    ----------
+    folder, record
+        Where its file is, and what the writer said of it: its size and header are compared with that.
+
+    Attributes
+    ----------
+    length, itemsize
+        How many numbers it has, and bytes of each.
+    """
+
+    def __init__(self, folder: Path, record: dict[str, Any]) -> None:
+        self.path = folder / str(record["file"])
+        self._dtype, self.length = np.dtype(record["dtype"]), int(record["length"])
+        self.itemsize = self._dtype.itemsize
+        wanted = _HEADER + self.length * self.itemsize
+        try:
+            size = self.path.stat().st_size
+            if size != wanted:
+                what = "truncated" if size < wanted else "altered"
+                raise CorruptStoreError(
+                    f"{self.path} was {what}: it has {size:,} bytes instead of {wanted:,}; build the index again"
+                )
+            with self.path.open("rb") as file:
+                intact = file.read(_HEADER) == _header(self._dtype, self.length)
+        except FileNotFoundError:
+            raise CorruptStoreError(f"{self.path} is missing from the index; build the index again") from None
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}") from error
+        if not intact:
+            raise self._altered()
+
+    def read(self, start: int, stop: int, checksum: str | None = None) -> AnyArray:
+        """Numbers start … stop−1, compared with their checksum where it is known."""
+        try:
+            array = np.fromfile(self.path, self._dtype, stop - start, offset=_HEADER + start * self.itemsize)
+        except FileNotFoundError:
+            raise CorruptStoreError(f"{self.path} is missing from the index; build the index again") from None
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}") from error
+        found = checksum and checksum_text(xxhash.xxh3_64_intdigest(array.data))
+        if len(array) != stop - start or found != checksum:
+            raise self._altered()
+        return array
+
+    def _altered(self) -> CorruptStoreError:
+        return CorruptStoreError(f"{self.path} was altered after it was written; build the index again")
 
 
 def _header(dtype: np.dtype[Any], length: int) -> bytes:

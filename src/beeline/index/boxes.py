@@ -11,8 +11,9 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.index.arrays import ArrayWriter
-from beeline.index.guides import Guide, Question, outside_share
-from beeline.kernels import box_bounds, count_box_features, make_boxes
+from beeline.index.guides import Guide, GuideWriter, Question, Readings, outside_share
+from beeline.index.settings import IndexSettings
+from beeline.kernels import box_bounds, count_box_features, make_boxes, order_rows
 
 __all__ = ["BoxWriter", "Boxes", "boxes_of"]
 
@@ -60,11 +61,27 @@ class Boxes(Guide):
             share[(high < question.flats.inside_low) | (low > question.flats.inside_high)] = 0.0
         return share
 
+    def changes(self, w: Floats, b: float, leaves: Ints) -> tuple[Floats, Floats]:
+        """Bounds."""
+        return self.bounds(w, b, leaves)
 
-class BoxWriter:
-    """Makes boxes of rows that come in the order of leaves."""
+    def left(self, question: Question, readings: Readings) -> Floats:
+        """None of a leaf that was read, where no score of its other rows can have changed enough since."""
+        weights, (w, b) = self.weights(question), (question.w, question.b)
+        for number in readings.numbers(weights > 0):
+            leaves = np.flatnonzero((readings.when == number) & (weights > 0))
+            there, c = readings.places[number]
+            low, high = self.changes(w - there, b - c, leaves)
+            safe = (readings.below[leaves] + low >= 0) & (readings.above[leaves] - high >= 0)
+            weights[leaves[safe]] = 0.0
+        return weights
 
-    def __init__(self, folder: Path, n_features: int) -> None:
+
+class BoxWriter(GuideWriter):
+    """Makes boxes of rows that are near each other, and have one label where the store has classes."""
+
+    def __init__(self, folder: Path, n_features: int, settings: IndexSettings | None = None) -> None:
+        self._settings = (settings or IndexSettings()).of("boxes")
         kinds: dict[str, Any] = {
             "box_features": np.int32,
             "box_indices": _index_type(n_features),
@@ -73,6 +90,13 @@ class BoxWriter:
             "box_radii": np.float32,
         }
         self.arrays = {name: ArrayWriter(folder / f"{name}.npy", dtype) for name, dtype in kinds.items()}
+
+    def arrange(self, block: Block, numbers: Ints, labels: Floats | None) -> tuple[Ints, Ints]:
+        """Class by class: a leaf of one class says more."""
+        order, groups = _by_class(block.n_rows, labels)
+        how = self._settings
+        assert how.leaf_rows is not None
+        return order, np.asarray(order_rows(block.arrays, order, groups, how.leaf_rows, how.seed), np.int64)
 
     def write(self, block: Block, ends: Ints) -> None:
         """Take leaves that end at these rows of a block."""
@@ -96,3 +120,11 @@ def boxes_of(block: Block, ends: Ints) -> Boxes:
 
 def _index_type(n_features: int) -> type:
     return np.uint16 if n_features <= 2**16 else np.int32
+
+
+def _by_class(n: int, labels: Floats | None) -> tuple[Ints, list[int]]:
+    """Row numbers, those of each class together, and where the classes end."""
+    if labels is None:
+        return np.arange(n), [n]
+    order = np.argsort(labels, kind="stable").astype(np.int64)
+    return order, [*(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), n]

@@ -1,29 +1,30 @@
 """Building an index: rows are brought into an order in which neighbours are alike, in bounded memory.
 
-Where rows do not fit the memory, those near each other are brought together first, in files (`spreading`), and each
-file is then put in order by itself: a row is read and written twice, and once where all rows fit.
+Where rows do not fit the memory, those near each other, or those of a tree, are brought together first, in files
+(`spreading`), and each file is then put in order by itself: a row is read and written twice, and once where all rows
+fit.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.options import parse_size
 from beeline.data.reader import NoProgress, Progress
 from beeline.data.store import Store
 from beeline.data.store.folder import PartialFolder, writing
+from beeline.index.forest_writing import trees_of
 from beeline.index.index import StoreIndex, folder_of
 from beeline.index.info import IndexInfo
 from beeline.index.settings import IndexSettings
-from beeline.index.spreading import spread_rows
+from beeline.index.spreading import scatter_rows, spread_rows
 from beeline.index.writing import IndexWriter
-from beeline.kernels import order_rows
 
 __all__ = ["build_index"]
 
@@ -47,7 +48,7 @@ def build_index(
     store
         The store.
     kind
-        `boxes` or `chunks`.
+        `boxes`, `chunks` or `forest`.
     memory
         Bytes that may be held.
     settings
@@ -57,7 +58,7 @@ def build_index(
     """
     folder, budget = folder_of(store, kind), parse_size(memory)
     place = PartialFolder(folder, overwrite=True)
-    how = (settings or IndexSettings()).of(kind)
+    how = _fitting((settings or IndexSettings()).of(kind), store, max(1, budget // _PART))
     try:
         with writing(folder):
             info = _build(
@@ -69,18 +70,26 @@ def build_index(
     return StoreIndex(folder, info, store.memory)
 
 
+def _fitting(settings: IndexSettings, store: Store, room: int) -> IndexSettings:
+    """With trees no larger than half of the room, which the rows of a tree have to fit."""
+    rows = max(1, store.n_rows * room // max(1, 2 * store.nbytes))
+    return replace(settings, tree_size=min(settings.tree_size, rows))
+
+
 def _build(
     store: Store, kind: str, settings: IndexSettings, folder: Path, memory: int, progress: Progress
 ) -> IndexInfo:
-    clock = time.perf_counter()
-    assert settings.leaf_rows is not None
+    clock, room, spread = time.perf_counter(), max(1, memory // _PART), folder / "spread"
     writer = IndexWriter(folder, store, kind, settings)
+    if kind == "forest":
+        groups = scatter_rows(store, spread, room, trees_of(store.n_rows, settings), progress)
+    else:
+        groups = spread_rows(store, spread, room, settings.seed, progress)
     try:
-        for block, numbers in spread_rows(store, folder / "spread", max(1, memory // _PART), settings.seed, progress):
+        for block, numbers in groups:
             labels = block.labels if isinstance(block.labels, np.ndarray) and store.label_counts else None
             bare = Block(block.values, block.n_features, block.indptr, block.indices)
-            order, groups = _by_class(block.n_rows, labels if kind == "boxes" else None)
-            ends = np.asarray(order_rows(bare.arrays, order, groups, settings.leaf_rows, settings.seed), np.int64)
+            order, ends = writer.guide.arrange(bare, numbers, labels)
             ordered = bare.gather(order)
             del block, bare
             for piece in writer.write(ordered, ends, numbers[order], None if labels is None else labels[order]):
@@ -88,13 +97,5 @@ def _build(
         return writer.finish(time.perf_counter() - clock)
     except BaseException:
         writer.abandon()
-        shutil.rmtree(folder / "spread", ignore_errors=True)
+        shutil.rmtree(spread, ignore_errors=True)
         raise
-
-
-def _by_class(n: int, labels: Floats | None) -> tuple[Ints, list[int]]:
-    """Row numbers, those of each class together, and where the classes end: a leaf of one class says more."""
-    if labels is None:
-        return np.arange(n), [n]
-    order = np.argsort(labels, kind="stable").astype(np.int64)
-    return order, [*(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), n]

@@ -10,8 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
+from beeline.data.core.block import Block
+from beeline.index.arrays import ArrayWriter
 
-__all__ = ["Flats", "Guide", "Question", "drawn", "outside_share"]
+__all__ = ["Flats", "Guide", "GuideWriter", "Place", "Question", "Readings", "drawn", "outside_share"]
+
+Place = tuple[Floats, float]
+"""(w, b)."""
+
+_SOME = 256  # leaves of a random order that are given at a time
 
 
 class Flats(NamedTuple):
@@ -53,7 +60,31 @@ class Question:
     w: Floats
     b: float
     flats: Flats
-    outer: tuple[Floats, float] | None = None
+    outer: Place | None = None
+
+
+class Readings:
+    """Which leaves were read at which weights, and how far the rows that were not taken were from mattering there.
+
+    Attributes
+    ----------
+    places
+        The weights and intercepts at which leaves were read.
+    when
+        For each leaf the number of its place, or −1.
+    below, above
+        For each leaf the least that a score of the rows not taken had to fall, or to rise, for its row to matter.
+    """
+
+    def __init__(self, n_leaves: int) -> None:
+        self.places: list[Place] = []
+        self.when = np.full(n_leaves, -1, np.int32)
+        self.below, self.above = np.full(n_leaves, np.inf), np.full(n_leaves, np.inf)
+
+    def numbers(self, leaves: AnyArray | None = None) -> list[int]:
+        """The numbers of the places at which some of these leaves, or of all, were read last."""
+        numbers: list[int] = np.unique(self.when if leaves is None else self.when[leaves]).tolist()
+        return [number for number in numbers if number >= 0]
 
 
 class Guide(ABC):
@@ -67,10 +98,18 @@ class Guide(ABC):
         Whether a leaf of weight zero surely has no row that matters.
     nbytes
         What it takes of memory.
+    bytes_read, hits
+        Bytes that it has read since it was opened, and how often something was still there; zero, both, of one that is
+        in memory.
+    known
+        Which of the rows that it has in memory need not be found any more.
     """
 
     kind: str
+    known: AnyArray
     exact: bool = False
+    bytes_read: int = 0
+    hits: int = 0
 
     @property
     @abstractmethod
@@ -81,6 +120,15 @@ class Guide(ABC):
     def weights(self, question: Question) -> Floats:
         """About which share of the rows of each leaf matters; zero where none does, surely or as far as is known."""
 
+    @abstractmethod
+    def left(self, question: Question, readings: Readings) -> Floats:
+        """The same, of rows that were not taken when their leaf was read."""
+
+    def changes(self, w: Floats, b: float, leaves: Ints) -> tuple[Floats, Floats]:
+        """(the least, the most) by which scores of rows of these leaves change with the weights; none, if not known."""
+        none = np.zeros(len(leaves))
+        return none, none
+
     def walk(self, question: Question, closed: AnyArray, random: np.random.Generator) -> Iterator[Ints]:
         """The leaves in the order in which to read them, some at a time; those that are closed are passed over.
 
@@ -89,6 +137,53 @@ class Guide(ABC):
         """
         weights = np.where(closed, 0.0, self.weights(question))
         yield drawn(weights, random)
+
+    def sample(self, n_leaves: int, random: np.random.Generator) -> Iterator[Ints]:
+        """All leaves in an order that does not depend on their rows, some at a time: what is found there is no bias."""
+        order = random.permutation(n_leaves)
+        yield from (order[k : k + _SOME] for k in range(0, n_leaves, _SOME))
+
+    # Rows that it has in memory, if it has any.
+
+    def positions(self, leaf_starts: Ints) -> Ints:
+        """Where rows that it has lie among all rows, for leaves that begin there."""
+        return np.zeros(0, np.int64)
+
+    def with_flats(self, flats: Flats) -> Guide:
+        """The same guide, for these flats of the rows that it has."""
+        return self
+
+    def know(self, known: AnyArray) -> None:
+        """Take note which of the rows that it has need not be found any more."""
+        self.known = known
+
+
+class GuideWriter(ABC):
+    """Puts rows in leaves of one kind, and writes what its guide knows of them.
+
+    Attributes
+    ----------
+    arrays
+        What it writes, by name.
+    """
+
+    arrays: dict[str, ArrayWriter]
+
+    @abstractmethod
+    def arrange(self, block: Block, numbers: Ints, labels: Floats | None) -> tuple[Ints, Ints]:
+        """(the order in which to put the rows, where leaves of them end then).
+
+        Parameters
+        ----------
+        block
+            The rows, without labels.
+        numbers, labels
+            The number of each row in the store; its label, where the store has classes.
+        """
+
+    @abstractmethod
+    def write(self, block: Block, ends: Ints) -> None:
+        """Take the rows that were arranged last, in their order, in leaves that end there."""
 
 
 def drawn(weights: Floats, random: np.random.Generator) -> Ints:

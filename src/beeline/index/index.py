@@ -15,16 +15,19 @@ from beeline.data.store import Store, open_store
 from beeline.data.store.form import merged
 from beeline.data.store.reading import ChunkReader
 from beeline.exceptions import CorruptStoreError, ParameterError, StoreError
-from beeline.index.arrays import read_array, read_slice
+from beeline.index.arrays import ArrayPieces, read_array
 from beeline.index.boxes import Boxes
+from beeline.index.forest import Forest
 from beeline.index.guides import Guide
 from beeline.index.info import FILE, IndexInfo, fingerprint
 from beeline.index.samples import Samples, load_rows
+from beeline.index.trees import Trees, TreeShapes
 
 __all__ = ["KINDS", "IndexedRows", "Pilot", "StoreIndex", "indexes_of", "open_index"]
 
-KINDS = ("boxes", "chunks")
+KINDS = ("boxes", "chunks", "forest")
 _FOLDER = "index-"
+_PART = 8  # of the memory, for the trees of a forest
 
 
 class Pilot:
@@ -65,7 +68,7 @@ class StoreIndex:
     """
 
     def __init__(self, path: Path, info: IndexInfo, memory: int | None = None) -> None:
-        self.path, self.info, self._order_is_checked = path, info, False
+        self.path, self.info, self.memory, self._order_is_checked = path, info, memory, False
         self.rows: Store = open_store(path, memory)
         self.ends: Ints = np.cumsum(self._array("leaf_rows"), dtype=np.int64)
         self.starts: Ints = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
@@ -95,7 +98,7 @@ class StoreIndex:
             self._array("order")  # which compares it with its checksum
             self._order_is_checked = True
         last = self.rows.n_rows if stop is None else stop
-        return read_slice(self.path, self.info.arrays["order"], start, last).astype(np.int64)
+        return ArrayPieces(self.path, self.info.arrays["order"]).read(start, last).astype(np.int64)
 
     @cached_property
     def chunk_of_leaf(self) -> Ints:
@@ -114,6 +117,10 @@ class StoreIndex:
         """What is known of the leaves; loaded when it is first asked for."""
         if self.info.kind == "boxes":
             return Boxes.load(self._array)
+        if self.info.kind == "forest":
+            shapes, room = TreeShapes(self._array), None if self.memory is None else self.memory // _PART
+            trees = Trees(self.path, self.info.arrays, shapes, self.rows.n_features, room)
+            return Forest(shapes, trees, self._array("leaf_scales"), self._array("leaf_spreads"))
         block = load_rows(self._array, "sample", self.rows.n_features, sparse=self._is_sparse)
         return Samples(block, np.cumsum(self._array("sample_counts"), dtype=np.int64))
 
@@ -126,6 +133,12 @@ class StoreIndex:
     def moments(self) -> tuple[Floats, Floats, float]:
         """Σ x_ij and Σ x_ij² of every feature, and the length of the longest row."""
         return self._array("feature_sums"), self._array("feature_squares"), float(self._array("longest_row")[0])
+
+    def verify(self) -> None:
+        """Read everything and compare it with its checksums; raises `CorruptStoreError` with the first flaw."""
+        for name in self.info.arrays:
+            self._array(name)
+        self.rows.verify()
 
     @property
     def _is_sparse(self) -> bool:

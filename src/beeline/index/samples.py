@@ -12,7 +12,9 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.store.form import Form
 from beeline.index.arrays import ArrayWriter
-from beeline.index.guides import Flats, Guide, Question
+from beeline.index.guides import Flats, Guide, GuideWriter, Question, Readings
+from beeline.index.settings import IndexSettings
+from beeline.kernels import order_rows
 
 __all__ = ["RowsWriter", "SampleWriter", "Samples", "load_rows"]
 
@@ -30,11 +32,6 @@ class Samples(Guide):
         Where the samples of each leaf end.
     flats
         Of the sampled rows, where there are labels; None: nothing can be asked yet.
-
-    Attributes
-    ----------
-    known
-        Which of the sampled rows need not be found any more.
     """
 
     kind = "chunks"
@@ -72,6 +69,12 @@ class Samples(Guide):
         """By which share of the samples matters; a leaf of whose samples none does has a chance too."""
         return (self._counts(self.matter(question)) + _PRIOR) / (self.counts + 1.0)
 
+    def left(self, question: Question, readings: Readings) -> Floats:
+        """Of leaves that were read: by samples that are not known."""
+        left, read = self.weights(question), readings.when >= 0
+        left[read] = self.share_unknown(question)[read]
+        return left
+
     def share_unknown(self, question: Question) -> Floats:
         """Which share of the samples of each leaf matters and is not known."""
         return self._counts(self.matter(question) & ~self.known) / self.counts
@@ -81,13 +84,21 @@ class Samples(Guide):
         return counts
 
 
-class SampleWriter:
+class SampleWriter(GuideWriter):
     """Keeps the first rows of each leaf."""
 
-    def __init__(self, folder: Path, form: Form, n_features: int, most: int) -> None:
-        self._rows, self._most = RowsWriter(folder, "sample", form, n_features), most
+    def __init__(self, folder: Path, form: Form, n_features: int, settings: IndexSettings) -> None:
+        self._settings = settings
+        self._rows, self._most = RowsWriter(folder, "sample", form, n_features), settings.samples
         self._counts = ArrayWriter(folder / "sample_counts.npy", np.int32)
         self.arrays = {"sample_counts": self._counts, **self._rows.arrays}
+
+    def arrange(self, block: Block, numbers: Ints, labels: Floats | None) -> tuple[Ints, Ints]:
+        """Near rows together, whatever their labels."""
+        order, how = np.arange(block.n_rows), self._settings
+        assert how.leaf_rows is not None
+        ends = order_rows(block.arrays, order, [block.n_rows], how.leaf_rows, how.seed)
+        return order, np.asarray(ends, np.int64)
 
     def write(self, block: Block, ends: Ints) -> None:
         """Take leaves that end at these rows of a block."""

@@ -8,7 +8,8 @@ from beeline.exceptions import ParameterError
 
 __all__ = ["IndexSettings"]
 
-_LEAF_ROWS = {"boxes": 32, "chunks": 1000}
+_LEAF_ROWS = {"boxes": 32, "chunks": 1000, "forest": 50}
+_CHUNK_BYTES = {"boxes": 64 << 10, "chunks": 64 << 10, "forest": 16 << 10}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,26 +19,35 @@ class IndexSettings:
     Attributes
     ----------
     leaf_rows
-        Rows of a leaf; None: 32 for boxes, 1,000 for chunks.
+        Rows of a leaf; None: 32 for boxes, 1,000 for chunks, 50 for a forest, which is what it has at most.
     samples
         Rows of a leaf that are kept to rank it, for chunks.
+    tree_size, width
+        Rows of a tree, about, and the most pivots that a node of it has, for a forest. Trees are smaller where one of
+        that size does not fit the memory.
     chunk_bytes
-        Bytes of leaves that lie together and are read together; a larger leaf is read alone.
+        Bytes of leaves that lie together and are read together; a larger leaf is read alone. None: 64 KB, and 16 KB for
+        a forest, whose neighbours are less alike.
     seed
         Of what is random.
     """
 
     leaf_rows: int | None = None
     samples: int = 16
-    chunk_bytes: int = 64 << 10
+    tree_size: int = 10_000
+    width: int = 10
+    chunk_bytes: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("leaf_rows", 1), ("samples", 1), ("chunk_bytes", 1), ("seed", 0)):
+        least = {"leaf_rows": 1, "samples": 1, "tree_size": 1, "width": 2, "chunk_bytes": 1, "seed": 0}
+        for name, bound in least.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ParameterError(f"{name} must be at least {least}, not {value}", parameter=name)
+            if value is not None and value < bound:
+                raise ParameterError(f"{name} must be at least {bound}, not {value}", parameter=name)
 
     def of(self, kind: str) -> IndexSettings:
         """With the defaults of that kind of index."""
-        return self if self.leaf_rows is not None else replace(self, leaf_rows=_LEAF_ROWS[kind])
+        leaf_rows = _LEAF_ROWS[kind] if self.leaf_rows is None else self.leaf_rows
+        chunk_bytes = _CHUNK_BYTES[kind] if self.chunk_bytes is None else self.chunk_bytes
+        return replace(self, leaf_rows=leaf_rows, chunk_bytes=chunk_bytes)

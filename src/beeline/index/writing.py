@@ -19,6 +19,8 @@ from beeline.data.store.parts import PartWriter
 from beeline.data.store.shuffle import keys_of
 from beeline.index.arrays import ArrayWriter
 from beeline.index.boxes import BoxWriter
+from beeline.index.forest_writing import ForestWriter
+from beeline.index.guides import GuideWriter
 from beeline.index.info import FILE, IndexInfo, fingerprint
 from beeline.index.samples import RowsWriter, SampleWriter
 from beeline.index.settings import IndexSettings
@@ -45,16 +47,20 @@ class IndexWriter:
     def __init__(self, folder: Path, store: Store, kind: str, settings: IndexSettings) -> None:
         self.folder, self.store, self.kind, self.settings = folder, store, kind, settings
         self.form = replace(store.manifest.form, labels=None, weights=False, queries=False)
-        self.parts = PartWriter(folder, self.form, settings.chunk_bytes, _PART_BYTES)
+        assert settings.chunk_bytes is not None
+        self.chunk_bytes = settings.chunk_bytes
+        self.parts = PartWriter(folder, self.form, self.chunk_bytes, _PART_BYTES)
         self.arrays: dict[str, ArrayWriter] = {}
         self.n_written = 0
         self.shares = _pilot_shares(store)
         n_features = store.n_features
-        self.guide: BoxWriter | SampleWriter
+        self.guide: GuideWriter
         if kind == "boxes":
-            self.guide = BoxWriter(folder, n_features)
+            self.guide = BoxWriter(folder, n_features, settings)
+        elif kind == "chunks":
+            self.guide = SampleWriter(folder, self.form, n_features, settings)
         else:
-            self.guide = SampleWriter(folder, self.form, n_features, settings.samples)
+            self.guide = ForestWriter(folder, self.form, store.shape, settings)
         self.pilot = RowsWriter(folder, "pilot", self.form, n_features)
         self.sums, self.squares, self.longest = np.zeros(n_features), np.zeros(n_features), 0.0
 
@@ -132,7 +138,7 @@ class IndexWriter:
         first = start = 0
         while first < len(ends):
             before = int(bytes_at[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(bytes_at, before + self.settings.chunk_bytes, side="right")))
+            last = max(first + 1, int(np.searchsorted(bytes_at, before + self.chunk_bytes, side="right")))
             yield start, int(ends[last - 1])
             first, start = last, int(ends[last - 1])
 

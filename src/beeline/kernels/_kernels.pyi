@@ -366,6 +366,16 @@ def descend_gram(
 def order_rows(
     rows: RowArrays, order: Ints, groups: list[int], leaf: int, seed: int, threads: int = 0
 ) -> list[int]: ...
+def grow_pivot_trees(
+    rows: RowArrays,
+    order: Ints,
+    ends: list[int],
+    numbers: list[int],
+    width: int,
+    leaf: int,
+    seed: int,
+    threads: int = 0,
+) -> dict[str, AnyArray]: ...
 def count_box_features(rows: RowArrays, ends: Ints, out: Ints, threads: int = 0) -> None: ...
 def make_boxes(
     rows: RowArrays,

@@ -18,6 +18,7 @@ void bind_linalg(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_packed(nb::module_& m);
+void bind_pivot_trees(nb::module_& m);
 void bind_assemble(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_libsvm(nb::module_& m);
@@ -45,6 +46,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_losses(m);
   beeline::bind_newton(m);
   beeline::bind_packed(m);
+  beeline::bind_pivot_trees(m);
   beeline::bind_assemble(m);
   beeline::bind_records(m);
   beeline::bind_libsvm(m);

@@ -16,7 +16,7 @@ from beeline.solvers.state import State
 
 __all__ = ["Indexed", "IndexedOptions"]
 
-IndexKind = Literal["auto", "boxes", "chunks"]
+IndexKind = Literal["auto", "boxes", "chunks", "forest"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,13 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.engines.verbs import truncation
+from beeline.index import Place
 from beeline.losses import ScalarLoss, Truncated
 from beeline.objective import Objective, Point
 from beeline.solvers.base import ROUNDING_GAP
 from beeline.solvers.bundle.line_search import is_piecewise_linear
 from beeline.solvers.indexed.active_set import ActiveSet
-from beeline.solvers.indexed.searching import Place, Search
+from beeline.solvers.indexed.searching import Search
 from beeline.solvers.newton.newton import MOST_FEATURES
 from beeline.solvers.result import Result, Status, Step, distance_in_words
 from beeline.solvers.state import State
@@ -65,7 +66,7 @@ class Learning:
     @property
     def passes(self) -> float:
         """What was read, in passes over the rows."""
-        return self.search.reader.bytes_read / self.total_bytes + self.extra_passes
+        return self.search.bytes_read / self.total_bytes + self.extra_passes
 
     @property
     def theta(self) -> Floats:
@@ -154,7 +155,7 @@ class Learning:
         left = bool(np.any(self.search.left(self.place, self._outer) > 0))
         if self.search.exact or not left:
             return left
-        return self.search.estimated_rest(self.place) > _REST * self.solver.tol * self.value
+        return self.search.estimated_rest(self.place, self.active) > _REST * self.solver.tol * self.value
 
     def _make_room(self) -> None:
         """Drop rows that are far from mattering where the active set takes too much; spill it where too many matter."""
@@ -329,13 +330,12 @@ class Learning:
         return {"outside": o.rows.in_data_order(outside)}
 
     def _facts(self, new: int) -> dict[str, float]:
-        reader = self.search.reader
         facts = {
             "active": float(len(self.active)),
             "new": float(new),
             "looked": float(self.search.looked),
-            "bytes_read": float(reader.bytes_read),
-            "cache_hits": float(reader.hits),
+            "bytes_read": float(self.search.bytes_read),
+            "cache_hits": float(self.search.hits),
             "search_seconds": self.search_seconds,
             "solve_seconds": self.solve_seconds,
         }

@@ -13,7 +13,7 @@ from beeline.solvers.indexed.learning import Learning
 
 __all__ = ["Probe", "probe"]
 
-_MOST = 0.9  # of the rows that matter, by samples
+_MOST = 0.9  # of the rows that matter, by an estimate
 
 
 class Probe(NamedTuple):
@@ -32,7 +32,7 @@ class Probe(NamedTuple):
 
 
 def probe(objective: Objective, seed: int = 0) -> Probe:
-    """Look at an index: boxes say which chunks may matter; samples in which nine tenths of the rows that do are."""
+    """Look at an index: boxes say which chunks may matter, others where nine tenths of the rows that do should be."""
     learning = Learning(Indexed(seed=seed), objective)
     learning.begin(None)
     search = learning.search

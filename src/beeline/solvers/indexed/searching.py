@@ -13,19 +13,14 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.engines.verbs import truncation
 from beeline.engines.verbs.leaves import active_of_leaves, flats_of_leaves, flats_of_rows
-from beeline.index import Flats, Question
-from beeline.index.boxes import Boxes
-from beeline.index.samples import Samples
+from beeline.index import Flats, Place, Question, Readings
 from beeline.losses import ScalarLoss
 from beeline.objective import Objective, Point
 
 if TYPE_CHECKING:
     from beeline.solvers.indexed.active_set import ActiveSet
 
-__all__ = ["Found", "Place", "Search"]
-
-Place = tuple[Floats, float]
-"""(w, b)."""
+__all__ = ["Found", "Search"]
 
 _GROUP = 8 << 20  # bytes that are read at a time, while those before them are looked at; less where memory is scarce
 _PART = 32
@@ -67,8 +62,8 @@ class Search:
     """What is known of the leaves for one objective.
 
     A leaf that was read at some weights has no row that matters but those that were taken into the active set; of the
-    others it is kept how far they were from mattering. Where boxes are known, the change of the weights since then says
-    whether that can have changed: then nothing is read twice without need.
+    others it is kept how far they were from mattering. By the change of the weights since then the index says whether
+    that has changed, surely or likely: then nothing is read twice without need.
 
     Chunks are read at random, the sooner the more of their rows should matter. Each has a random number E of the
     exponential distribution, and is read in the order of E/weight (Efraimidis & Spirakis 2006): the chunks read so far
@@ -100,16 +95,13 @@ class Search:
         self.objective, self.loss, self.cap, self.index = objective, loss, cap, index
         self.reader, self.looked = index.reader(room), 0
         self.flats = Flats(*o.rows.concat(flats_of_leaves, o.labels, o.costs, loss=loss, cap=cap).value)
-        self.guide = index.guide
-        if isinstance(self.guide, Samples):
-            self.guide = self.guide.with_flats(self._flats_at(self.guide.positions(index.starts)))
+        self.guide = index.guide.with_flats(self._flats_at(index.guide.positions(index.starts)))
+        self._before = self.guide.bytes_read, self.guide.hits
         self.chunk_bytes: Ints = np.concatenate([part.chunks.nbytes for part in index.rows.manifest.parts])
         self.read_chunks = np.zeros(len(self.chunk_bytes), np.bool_)
         self._sizes: Ints = index.ends - index.starts
         self._luck = np.random.default_rng([seed, 1]).exponential(size=len(self.chunk_bytes))
-        self._when = np.full(index.n_leaves, -1, np.int32)  # the number of the place at which each leaf was read
-        self._below, self._above = np.full(index.n_leaves, np.inf), np.full(index.n_leaves, np.inf)
-        self._places: list[Place] = []
+        self._readings = Readings(index.n_leaves)
         self._flagged = np.zeros(index.n_leaves)  # shares of rows that a look at all rows found to matter
         self.rows_of_labels: tuple[float, float] = o.rows.sum(truncation.rows_of_labels, o.labels, o.costs).value
 
@@ -117,6 +109,16 @@ class Search:
     def exact(self) -> bool:
         """Whether what is passed over surely does not matter."""
         return self.guide.exact
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that were read so far, of rows and of what the index knows of them."""
+        return self.reader.bytes_read + self.guide.bytes_read - self._before[0]
+
+    @property
+    def hits(self) -> int:
+        """How often something had been read before, and was still there."""
+        return self.reader.hits + self.guide.hits - self._before[1]
 
     def _flats_at(self, positions: Ints) -> Flats:
         return flats_of_rows(self.loss, *self.targets_of(positions), self.cap)
@@ -134,26 +136,8 @@ class Search:
 
     def left(self, place: Place, outer: Place | None) -> Floats:
         """About which share of each leaf's rows matters and has not been found; zero where nothing is left."""
-        left = self.weights(place, None if self.exact else outer)
-        if isinstance(self.guide, Boxes):
-            self._pass_over(self.guide, left, place)
-            return left
-        assert isinstance(self.guide, Samples)
-        read = self._when >= 0
-        left[read] = self.guide.share_unknown(Question(*place, self.flats, outer))[read]
-        return np.maximum(left, self._flagged)
-
-    def _pass_over(self, boxes: Boxes, weights: Floats, place: Place) -> None:
-        """Leaves that were read before, none of whose other rows can have come to matter since, get no weight."""
-        w, b = place
-        for number in np.unique(self._when[weights > 0]).tolist():
-            if number < 0:
-                continue
-            leaves = np.flatnonzero((self._when == number) & (weights > 0))
-            there, c = self._places[number]
-            low, high = boxes.bounds(w - there, b - c, leaves)
-            safe = (self._below[leaves] + low >= 0) & (self._above[leaves] - high >= 0)
-            weights[leaves[safe]] = 0.0
+        question = Question(*place, self.flats, None if self.exact else outer)
+        return np.maximum(self.guide.left(question, self._readings), self._flagged)
 
     def per_chunk(self, weights: Floats) -> Floats:
         """About how many rows of each chunk matter."""
@@ -200,7 +184,7 @@ class Search:
 
     def read(self, chunks: Ints, place: Place) -> Iterator[Found]:
         """The rows of chunks, as they are at this place; the next are read while some are looked at."""
-        self._places.append((place[0].copy(), place[1]))
+        self._readings.places.append((place[0].copy(), place[1]))
         with DaemonThreadPool(1) as pool:
             following: Future[tuple[Ints, Block]] | None = None
             for group in (*self._groups(np.sort(chunks)), None):
@@ -231,9 +215,9 @@ class Search:
         begins = np.concatenate([[0], np.flatnonzero(np.diff(leaves)) + 1])
         below = np.where(rest, z - found.flats.low, np.inf)
         above = np.where(rest, found.flats.high - z, np.inf)
-        self._below[leaves[begins]] = np.minimum.reduceat(below, begins)
-        self._above[leaves[begins]] = np.minimum.reduceat(above, begins)
-        self._when[leaves[begins]] = len(self._places) - 1
+        self._readings.below[leaves[begins]] = np.minimum.reduceat(below, begins)
+        self._readings.above[leaves[begins]] = np.minimum.reduceat(above, begins)
+        self._readings.when[leaves[begins]] = len(self._readings.places) - 1
         self._flagged[leaves[begins]] = 0.0
 
     def drop(self, positions: Ints, below: Floats, above: Floats, place: Place) -> None:
@@ -242,33 +226,32 @@ class Search:
         low, high = np.full(len(leaves), np.inf), np.full(len(leaves), np.inf)
         np.minimum.at(low, inverse, below)
         np.minimum.at(high, inverse, above)
-        if isinstance(self.guide, Boxes):  # the other rows of these leaves, as far as is known of them at this place
-            for number in np.unique(self._when[leaves]).tolist():
-                some = self._when[leaves] == number
-                (there, c), which = self._places[number], leaves[some]
-                change = self.guide.bounds(place[0] - there, place[1] - c, which)
-                low[some] = np.minimum(low[some], self._below[which] + change[0])
-                high[some] = np.minimum(high[some], self._above[which] - change[1])
-        self._places.append((place[0].copy(), place[1]))
-        self._below[leaves], self._above[leaves], self._when[leaves] = low, high, len(self._places) - 1
+        known = self._readings
+        for number in known.numbers(leaves):  # the other rows of these leaves, as far as is known of them at this place
+            some = known.when[leaves] == number
+            (there, c), which = known.places[number], leaves[some]
+            change = self.guide.changes(place[0] - there, place[1] - c, which)
+            low[some] = np.minimum(low[some], known.below[which] + change[0])
+            high[some] = np.minimum(high[some], known.above[which] - change[1])
+        known.places.append((place[0].copy(), place[1]))
+        known.below[leaves], known.above[leaves], known.when[leaves] = low, high, len(known.places) - 1
 
-    # What samples say.
+    # What is missing.
 
     def know(self, active: ActiveSet) -> None:
-        """Take note which of the sampled rows are in the active set."""
-        if isinstance(self.guide, Samples):
-            self.guide.known = active.places(self.guide.positions(self.index.starts)) >= 0
+        """Take note which of the rows that the index has in memory are in the active set."""
+        self.guide.know(active.places(self.guide.positions(self.index.starts)) >= 0)
 
-    def estimated_rest(self, place: Place) -> float:
-        """What the rows that are not in the active set cost, by samples."""
-        guide = self.guide
-        assert isinstance(guide, Samples)
-        y, c = self.targets_of(guide.positions(self.index.starts))
-        losses = self.loss.value_and_grad(guide.block.scores(place[0]) + place[1], y)[0]
+    def estimated_rest(self, place: Place, active: ActiveSet) -> float:
+        """What the rows that were not found cost, by the random rows that were not: each stands for others like it.
+
+        Whether a row was found depends on its leaf and its score, and not on whether it is one of the random rows.
+        """
+        z = active.scores(*place)
+        losses = self.loss.value_and_grad(z, active.labels)[0]
         if self.cap is not None:
             losses = np.minimum(losses, self.cap)
-        sums = np.add.reduceat(np.where(guide.known, 0.0, c * losses), guide.ends - guide.counts)
-        return float((sums * self._sizes / guide.counts).sum())
+        return float(((active.guards - 1) * active.costs * losses).sum())
 
     def learn(self, point: Point, active: ActiveSet) -> int:
         """Take note of all rows that matter at a point and are not in the active set; in how many leaves they are."""
