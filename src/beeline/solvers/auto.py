@@ -16,6 +16,7 @@ from beeline.engines.verbs import products
 from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import Solver, State, Step
+from beeline.solvers.dual.block_cd import BlockCDOptions
 from beeline.solvers.needs import refusal, unmet
 from beeline.solvers.newton.newton import MOST_FEATURES, Newton
 from beeline.solvers.registry import SOLVERS, SolverLike, the_solver
@@ -31,6 +32,8 @@ _SAMPLE = 1000
 # where its steps cost next to nothing.
 _CLASS_PASSES, _MOST_CLASS_WEIGHTS = 500, 100_000
 _FEW_CLASS_PASSES, _FEW_CLASSES, _FEW_CLASS_WEIGHTS = 200, 10, 2000
+# Solvers that visit one row after the other: of several classes, of one score, and where rows do not fit the memory.
+_BY_ROWS = ("class_dual_cd", "dual_cd", "block_cd")
 # The interior-point method takes few steps whatever the problem, and many passes in each of them.
 _FEW_ROWS, _FEW_FEATURES = 20_000, 2000
 # The bundle method needs some hundred passes, or thousands where weights are large.
@@ -92,20 +95,20 @@ class _Working:
 def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:
     if objective.rows.index is not None and "indexed" in works:  # which was opened because it pays
         return works["indexed"]
-    if objective.n_outputs > 1 and "class_dual_cd" in works:
-        return _for_class_hinges(objective, works)
-    if "dual_cd" not in works:
+    by_rows = next((name for name in _BY_ROWS if name in works), None)
+    if by_rows is None:
         return _without_dual(objective, works)
+    if objective.n_outputs > 1:
+        return _for_class_hinges(objective, works, by_rows)
     if objective.has_curvature and "newton" in works:
-        by_rows = not warm and not Newton.takes_cholesky(objective) and _stiffness(objective) <= _GENTLE
-        return works["dual_cd"] if by_rows else _with_second("newton", works)
+        return works["dual_cd"] if _suits_dual(objective, works, warm) else _with_second("newton", works)
     if objective.size > MOST_FEATURES:
-        return works["dual_cd"]
-    return _by_rows_at_first(objective, works)
+        return works[by_rows]
+    return _by_rows_at_first(objective, works, by_rows)
 
 
 def _without_dual(objective: Objective, works: _Working) -> Solver | None:
-    """Where the dual is not known, or rows do not fit the memory."""
+    """Where the dual is not known."""
     if "interior_point" in works:
         return _for_pieces(objective, works)
     first = next(iter(works), None)
@@ -117,9 +120,9 @@ def _with_second(first: str, works: _Working) -> Solver:
     return Relay(works[first], works["lbfgs"]) if first == "newton" and "lbfgs" in works else works[first]
 
 
-def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:
+def _by_rows_at_first(objective: Objective, works: _Working, by_rows: str) -> Solver:
     """For a hinge and its like: coordinate descent is fast, or hopeless."""
-    first, passes = works["dual_cd"], _passes_to_relay(objective)
+    first, passes = works[by_rows], _passes_to_relay(objective) / _sweeps(by_rows)
     if "interior_point" in works and _suits_interior_point(objective):
         return Relay(first, works["interior_point"], passes)
     if "smoothed_newton" not in works:
@@ -128,12 +131,17 @@ def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:
     return Relay(relay, works["interior_point"]) if "interior_point" in works else relay
 
 
-def _for_class_hinges(objective: Objective, works: _Working) -> Solver:
+def _for_class_hinges(objective: Objective, works: _Working, by_rows: str) -> Solver:
     if "smoothed_newton" in works and objective.size <= _MOST_CLASS_WEIGHTS:
         few = objective.n_outputs <= _FEW_CLASSES and objective.size <= _FEW_CLASS_WEIGHTS
         passes = _FEW_CLASS_PASSES if few else _CLASS_PASSES
-        return Relay(works["class_dual_cd"], works["smoothed_newton"], passes)
-    return works["class_dual_cd"]
+        return Relay(works[by_rows], works["smoothed_newton"], passes / _sweeps(by_rows))
+    return works[by_rows]
+
+
+def _sweeps(by_rows: str) -> int:
+    """How often a pass descends upon a row."""
+    return BlockCDOptions().sweeps if by_rows == "block_cd" else 1
 
 
 def _for_pieces(objective: Objective, works: _Working) -> Solver:
@@ -151,6 +159,12 @@ def _suits_interior_point(objective: Objective) -> bool:
     """Whether the interior-point method's many passes are cheap."""
     n = objective.rows.n_rows
     return n <= _FEW_ROWS and min(objective.size, n) <= _FEW_FEATURES
+
+
+def _suits_dual(objective: Objective, works: _Working, warm: bool) -> bool:
+    """Whether dual coordinate descent should beat Newton's method on a smooth loss; in blocks it hardly ever does."""
+    cold = "dual_cd" in works and not warm and not Newton.takes_cholesky(objective)
+    return cold and _stiffness(objective) <= _GENTLE
 
 
 def _stiffness(objective: Objective) -> float:
