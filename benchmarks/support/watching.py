@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,14 +91,17 @@ class Outcome:
     counted: int | None
 
 
-def watch(command: list[str], limit: int) -> Outcome:
-    """Run a command under a memory limit and measure it from outside."""
-    with control_group(limit) as group:
+def watch(command: list[str], limit: int | None, given: str = "") -> Outcome:
+    """Run a command under a memory limit, or none, and measure it from outside; `given` is its standard input."""
+    with nullcontext() if limit is None else control_group(limit) as group:
         if group is not None:
             enter = 'echo $$ > "$0" && exec "$@"'
             command = ["sh", "-c", enter, str(group.folder / "cgroup.procs"), *command]
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        assert child.stdin is not None
+        child.stdin.write(given)
+        child.stdin.close()
         held = 0
         while True:
             pid, status, usage = os.wait4(child.pid, os.WNOHANG)
