@@ -201,3 +201,38 @@ class TestRefusals:
         )
         with pytest.raises(ParameterError, match="needs L2"):
             solver().run(o)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    random = np.random.default_rng(0)
+    centres, truth = random.normal(size=(100, 10)), random.normal(size=10)
+    which = random.integers(100, size=60_000)
+    X = (centres[which] + 0.02 * random.normal(size=(60_000, 10))).astype(np.float32)
+    y = np.where(centres[which] @ truth > 0, 1.0, -1.0)
+    y[random.random(60_000) < 0.02] *= -1
+    _, index = indexed(tmp_path_factory.mktemp("many") / "s", X, y, "boxes", IndexSettings())
+    return index, y
+
+
+class TestMoreThanFits:
+    """An active set that is larger than the memory."""
+
+    @pytest.mark.parametrize("memory", [200_000, 1_000_000])
+    def test_ends_all_the_same(self, many, memory):
+        """With rows that were dropped and came again, weights ran in circles."""
+        index, y = many
+        result = SOLVERS["indexed"](1e-4, 30).run(objective_over(index, y, get_loss("hinge"), memory=memory))
+        best = SOLVERS["indexed"](1e-4).run(objective_over(index, y, get_loss("hinge")))
+        assert result.status is Status.CONVERGED
+        assert result.objective == pytest.approx(best.objective, rel=1e-4)
+
+    def test_cuts_off_the_same_rows(self, many):
+        """Relaxations over rows that are not all there went on to where a class was given up."""
+        index, y = many
+        scarce, plenty = (
+            SOLVERS["indexed"](1e-4).run(objective_over(index, y, get_loss("ramp"), memory=memory))
+            for memory in (300_000, None)
+        )
+        assert not scarce.facts["crowded"]
+        assert scarce.objective == pytest.approx(plenty.objective, rel=1e-3)

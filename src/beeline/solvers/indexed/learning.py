@@ -31,6 +31,7 @@ __all__ = ["Learning"]
 _FIRST, _GROWTH = 0.02, 2.0  # of all rows that the first query reads, and how much more each of the following ones
 _LARGEST = 10.0  # rows that one which was found may stand for
 _ROUGHLY, _FEW_PASSES = 0.1, 60.0  # of J, and passes over the active set, while much is still to be read
+_MANY_PASSES = 10_000.0  # over the active set after that, which is small: the solver's limit counts what is read
 _NEARLY, _FINELY = 0.01, 0.3  # of J, and of the tolerance, for the problem over the active set after that
 _REST = 0.6  # of the tolerance, for rows that were not found
 _NEAR = 1.0  # widths of the loss: rows so near to mattering are kept where an index cannot say when they will
@@ -60,7 +61,7 @@ class Learning:
         self.value, self.bound, self.gap = math.inf, -math.inf, math.inf  # of the problem over the active set
         self.cuts_off, self.crowded, self.counts = False, False, SideCounts(0.0, 0.0, 0.0, 0.0)
         self.ending = ""  # of the relaxations
-        self.finely, self.n_verified, self.interrupted = False, 0, False
+        self.steady, self.finely, self.n_verified, self.interrupted = False, False, 0, False
         self.search_seconds = self.solve_seconds = self.extra_passes = 0.0
 
     @property
@@ -83,6 +84,7 @@ class Learning:
             each = self._stands_for() if left else np.ones(len(self.active))
             whole = float(each.max(initial=1.0)) == 1
             self._solve(each, whole=whole, new=new)
+            self.steady |= whole
             self._make_room()
             left = self._is_left()
             complete = whole and not left
@@ -158,10 +160,22 @@ class Learning:
         return self.search.estimated_rest(self.place, self.active) > _REST * self.solver.tol * self.value
 
     def _make_room(self) -> None:
-        """Drop rows that are far from mattering where the active set takes too much; spill it where too many matter."""
+        """Drop rows that are far from mattering where the active set takes too much; spill it where too many matter.
+
+        Once every row stands for itself none is dropped: the set only grows, and so does the optimum over it, so that
+        the end comes. With rows that go and come again weights would run in circles.
+        """
         memory, active = self.objective.rows.memory, self.active
         if memory is None or active.nbytes <= _QUOTA * memory:
             return
+        if not self.steady:
+            self._drop(memory)
+        if active.nbytes > _QUOTA * memory:
+            active.spill(int(_QUOTA * memory))
+
+    def _drop(self, memory: int) -> None:
+        """Drop the rows that are farthest from mattering."""
+        active = self.active
         z = self._scores()
         low, high = self.loss.sublevel(active.labels, 0.0)
         slack = np.where(active.guards > 1, -np.inf, np.minimum(z - low, high - z))
@@ -172,8 +186,6 @@ class Learning:
             self.search.drop(active.positions[dropped], (z - low)[dropped], (high - z)[dropped], self.place)
             active.keep(keep)
             self.search.know(active)
-        if active.nbytes > _QUOTA * memory:
-            active.spill(int(_QUOTA * memory))
 
     # The problem over the active set.
 
@@ -195,7 +207,7 @@ class Learning:
         """The convex problem; the weights move towards its optimum, as far as guards allow."""
         o, active, here = self.objective, self.active, self.theta
         problem = active.problem(o, self.loss, each)
-        passes = self.solver.max_passes if whole else _FEW_PASSES
+        passes = _MANY_PASSES if whole else _FEW_PASSES
         result = self._solved(problem, active.start(here, problem), tol, passes)
         self.bound, self.gap = result.bound, result.gap
         if whole:
@@ -234,6 +246,8 @@ class Learning:
                 break
             if before - value <= _LITTLE * self.solver.tol * abs(value):
                 self.ending = f"a step lowers J by less than {_LITTLE * self.solver.tol:g} of it"
+                break
+            if whole and self._is_left():  # of which the next step has to know
                 break
         self.value = value
 
