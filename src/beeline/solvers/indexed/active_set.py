@@ -61,10 +61,34 @@ class ActiveSet:
 
     def scores(self, w: Floats, b: float) -> Floats:
         """The scores of its rows."""
+        if not len(self):
+            return np.zeros(0)
         return np.concatenate([block.scores(w) for block in self._rows.blocks()]) + b
+
+    def gather(self, numbers: Ints) -> Block:
+        """Some of its rows."""
+        return self._rows.gather(numbers)
+
+    def of(self, numbers: Ints) -> Floats:
+        """The dual variables of some of its rows."""
+        return self.dual[numbers]
+
+    def put(self, numbers: Ints, values: Floats) -> None:
+        """Set the dual variables of some of its rows."""
+        self.dual[numbers] = values
+
+    def product(self) -> Floats:
+        """Σ a_i x_i over its rows."""
+        total, first = np.zeros(self._rows.n_features), 0
+        for block in self._rows.blocks():
+            total += block.transposed(self.dual[first : first + block.n_rows])
+            first += block.n_rows
+        return total
 
     def places(self, positions: Ints) -> Ints:
         """Which of its own each of some rows is; −1 where it is none."""
+        if not len(self):
+            return np.full(len(positions), -1)
         ordered = self.positions[self._order]
         at = np.searchsorted(ordered, positions)
         known = at < len(ordered)

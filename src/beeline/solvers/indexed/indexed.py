@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import ROUNDING_GAP, Solver
+from beeline.solvers.indexed.ibcd import BlockLearning
 from beeline.solvers.indexed.learning import Learning
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
@@ -17,6 +19,12 @@ from beeline.solvers.state import State
 __all__ = ["Indexed", "IndexedOptions"]
 
 IndexKind = Literal["auto", "boxes", "chunks", "forest"]
+Variant = Literal["whole", "ibcd"]
+BlockMethod = Literal["dual", "newton"]
+Stop = Literal["count", "sample"]
+Begin = Literal["sample", "convex"]
+_OF_WHOLE = ("inner",)
+_OF_IBCD = ("block", "stop", "query_rows", "block_rows", "sweeps", "threshold", "epsilon", "begin")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +38,55 @@ class IndexedOptions(SolverOptions):
     index: IndexKind = option(  # noqa: RUF009 — a field
         "auto", "Which index of a store; `auto`: the one that reads least.", choices=get_args(IndexKind)
     )
+    variant: Variant = option(  # noqa: RUF009 — a field
+        "whole",
+        "What is solved between two queries: `whole`, the active set; `ibcd`, a block of it, as in the paper.",
+        choices=get_args(Variant),
+    )
+    block: BlockMethod = option(  # noqa: RUF009 — a field
+        "dual",
+        "How `ibcd` solves a block: by `dual` coordinate descent, or for squared losses by `newton` in the primal.",
+        choices=get_args(BlockMethod),
+    )
+    stop: Stop = option(  # noqa: RUF009 — a field
+        "count",
+        "When `ibcd` stops: a query that went through the index finds few rows (`count`), or few random rows are "
+        "missing (`sample`), which reads less.",
+        choices=get_args(Stop),
+    )
+    query_rows: int = option(1000, "n: how many rows a query of `ibcd` looks for.", least=1)
+    block_rows: int | None = option(
+        None,
+        "M: how many rows of the active set a block of `ibcd` has at most, beside new ones; None: what fits an eighth "
+        "of the memory.",
+        least=1,
+    )
+    sweeps: int = option(10, "How often `ibcd` descends upon a block, by `dual`.", least=1)
+    threshold: float = option(
+        0.5, "T: `ibcd` passes over leaves of rows that lie farther from mattering, by their scores.", least_number=0.0
+    )
+    epsilon: float | None = option(
+        None,
+        "ε: `ibcd` stops when fewer rows are missing than this part of those that are classified wrongly; None: the "
+        "tolerance.",
+        least_number=0.0,
+    )
+    begin: Begin = option(  # noqa: RUF009 — a field
+        "sample",
+        "From where `ibcd` begins to cut off: the optimum of the convex loss on a `sample`, or on all rows (`convex`).",
+        choices=get_args(Begin),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        other, own = ("ibcd", _OF_IBCD) if self.variant == "whole" else ("whole", _OF_WHOLE)
+        for name in own:
+            if name in self.given:
+                raise ParameterError(f"the solver's {name} is for variant={other!r}; leave it out", parameter="solver")
+
+    def refine(self, needs: Needs) -> Needs:
+        """Newton's method needs a curvature."""
+        return replace(needs, loss=("squared_flat",)) if self.block == "newton" else needs
 
 
 class Indexed(Solver):
@@ -70,8 +127,9 @@ class Indexed(Solver):
     options: IndexedOptions
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
-        """One query at a time, and the problem over the active set."""
-        return Learning(self, objective).steps(start)
+        """One query at a time, and the problem over the active set, or over a block of it."""
+        run = BlockLearning if self.options.variant == "ibcd" else Learning
+        return run(self, objective).steps(start)
 
     def concern(self, result: Result) -> str | None:
         """Also where cutting off would have given up a class."""
