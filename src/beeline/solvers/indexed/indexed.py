@@ -63,7 +63,7 @@ class IndexedOptions(SolverOptions):
     )
     sweeps: int = option(10, "How often `ibcd` descends upon a block, by `dual`.", least=1)
     threshold: float = option(
-        0.5, "T: `ibcd` passes over leaves of rows that lie farther from mattering, by their scores.", least_number=0.0
+        0.1, "T: `ibcd` passes over leaves of rows that lie farther from mattering, by their scores.", least_number=0.0
     )
     epsilon: float | None = option(
         None,
@@ -110,6 +110,17 @@ class Indexed(Solver):
     all rows. With another one, S is solved to the tolerance and what is missing is estimated; unless `verify` says no,
     one pass over all rows then makes it a certificate, or finds what is missing. J of a loss that is cut off is not
     convex: the end is a local optimum, as with `relaxation`.
+
+    `variant="ibcd"` is algorithm 1 as published, to compare with. From random rows solved at the same C (I5), each
+    outer round takes the rows OUT of S, with their share of w (I7). A query asks for n rows outside of S that matter at
+    w^(t,k) and are IN at wᵗ, best bin first in trees in random order where the index is a forest, and gives those that
+    it finds at random (I8). A block B has them and the next rows of a cyclic reader over S, as many as were looked at
+    (I9); it is solved by dual coordinate descent (I14), with U = c for the hinge, or in the primal (16) by Newton's
+    method (I15). Leaves whose rows all have margins above 1 + T, or are OUT, are shrunk (I22), and opened again before
+    the end. It ends when S is solved to ε_S = tol/2 and |N| < n_ε = ε(1 − Acc)|D|, after a query over the whole index,
+    which is then a certificate for a convex loss; or when |N|/n_e < n_ε/|D| among random leaves, whole trees of a
+    forest (I12), at least n rows and 3|D|/n_ε. ε is `tol`, T is 0.1, and J has to fall by tol/10 for another round
+    (I23). Unless `verify` says no, rounds are held against J of all rows, one pass each, and the best one is kept.
 
     Passes are counted in bytes read. A result's `facts` have the size of S (`active`), what the last query found
     (`new`), how many rows were looked at (`looked`), `bytes_read`, `cache_hits`, and the seconds of queries and of
