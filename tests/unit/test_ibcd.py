@@ -165,6 +165,8 @@ class TestQueries:
         answer = run.queries.ask(self.PLACE, outer, 10**6)
         assert answer.complete
         assert_array_equal(np.sort(answer.new.positions), active_rows(index, run, self.PLACE, outer))
+        margins = (Y * (X @ self.PLACE[0] + self.PLACE[1]))[index.order()][active_rows(index, run, self.PLACE)]
+        assert answer.tally.cost == pytest.approx(np.minimum(1 - margins, 2).sum(), rel=1e-9 if outer is None else 0.15)
         assert_array_equal(answer.new.labels, Y[index.order()][answer.new.positions])
         assert_allclose(answer.new.block.to_dense(), X.toarray()[index.order()][answer.new.positions])
 
@@ -218,6 +220,11 @@ class TestQueries:
         run = learning(index)
         answer = run.queries.sample(self.PLACE, None, 500)
         assert 500 <= answer.looked < len(Y)
+        wanted, w = active_rows(index, run, self.PLACE), self.PLACE[0]
+        costs = np.maximum(1 - Y * (X @ w + self.PLACE[1]), 0)[index.order()][wanted].sum()
+        answers = [run.queries.sample(self.PLACE, None, 300) for _ in range(40)]
+        estimates = [answer.tally.times(len(Y) / answer.looked).cost for answer in answers]
+        assert np.mean(estimates) == pytest.approx(costs, rel=0.12)
         share = len(active_rows(index, run, self.PLACE)) / len(Y)
         assert answer.n_new / answer.looked == pytest.approx(share, abs=0.15)
         assert run.queries.sample(self.PLACE, None, len(Y)).complete
@@ -390,11 +397,16 @@ class TestCutOff:
         theirs = SOLVERS["relaxation"](tol=1e-3, begin="convex").run(plain(Y, loss))
         assert result.objective <= 1.01 * theirs.objective
 
-    def test_without_a_look_at_all_rows(self, boxes):
-        result = solver(verify=False).run(objective_over(boxes, Y, get_loss("ramp")))
+    @pytest.mark.parametrize("stop", ["count", "sample"])
+    def test_without_a_look_at_all_rows(self, index, stop):
+        """J and the outliers are those of S, and what the last query says of other rows."""
+        loss = get_loss("ramp")
+        result = solver(verify=False, stop=stop).run(objective_over(index, Y, loss))
         assert "J is an estimate" in result.sentence
         assert "local optimum" not in result.sentence
-        assert result.objective == pytest.approx(plain(Y, get_loss("ramp")).at(result.theta).value, rel=0.1)
+        assert result.objective == pytest.approx(plain(Y, loss).at(result.theta).value, rel=0.02)
+        outside = loss.outside(X @ result.theta[:-1] + result.theta[-1], Y)
+        assert result.facts["outside"] == pytest.approx(outside.sum(), rel=0.1)
 
     def test_a_class_is_not_given_up(self, tmp_path):
         y = np.where(np.random.default_rng(0).random(len(Y)) < 0.4, 1.0, -1.0)  # nothing to be told

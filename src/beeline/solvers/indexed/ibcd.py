@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from beeline.objective import Objective
-from beeline.solvers.indexed.outliers import Sides, count_changed, sides_of_all, sides_of_sample
+from beeline.solvers.indexed.outliers import Sides, count_changed, sides_by_tally, sides_of_all, sides_of_sample
 from beeline.solvers.indexed.querying import Answer
 from beeline.solvers.indexed.rounds import Rounds
 from beeline.solvers.indexed.running import LITTLE, MOST_RELAXATIONS, UNCHANGED
@@ -55,7 +55,7 @@ class BlockLearning(Rounds):
             missed = relative_gap(self.value, self.bound, 0.0) > self.solver.tol
             return None if missed and not self.is_stuck else self.last_step(self.value, None, known=True)
         if not self.options.verify:
-            return self.last_step(self.value + self._rest(last), None, known=False)
+            return self.last_step(self.value + self.rest.cost, None, known=False)
         point = self.look_at_all(self.theta)
         self.n_verified += 1
         missed = relative_gap(point.value, self.bound, 0.0) > self.solver.tol
@@ -65,14 +65,6 @@ class BlockLearning(Rounds):
                 self.queries.closed = ~self.search.flagged
             return None
         return self.last_step(point.value, point, known=True)
-
-    def _rest(self, last: Answer) -> float:
-        """What the rows cost that were not found, by those that a fair sample has found."""
-        if last.new is None:
-            return 0.0
-        z = last.new.block.scores(self.place[0]) + self.place[1]
-        losses = self.loss.value_and_grad(z, last.new.labels)[0]
-        return (self.n_rows / last.looked - 1) * float((last.new.costs * losses).sum())
 
     # A loss that is cut off: t = 0, 1, …
 
@@ -119,8 +111,10 @@ class BlockLearning(Rounds):
             self.best = sides
 
     def _sides(self) -> Sides:
-        """Which rows are OUT: of all, by a look at them, or of the random ones."""
-        return sides_of_all(self) if self.options.verify else sides_of_sample(self, self.pilot)
+        """Which rows are OUT: of all, by a look at them, or of the random ones; then J is what the last query says."""
+        if self.options.verify:
+            return sides_of_all(self)
+        return sides_by_tally(self, self.rest, sides_of_sample(self, self.pilot))
 
     # What is said.
 

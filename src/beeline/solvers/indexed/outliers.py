@@ -12,10 +12,11 @@ from beeline.engines.verbs import truncation
 from beeline.losses import Truncated
 from beeline.objective import Point
 from beeline.solvers.indexed.active_set import ActiveSet
+from beeline.solvers.indexed.querying import Tally
 from beeline.solvers.indexed.running import IndexedRun
 from beeline.solvers.truncated.sides import SideCounts
 
-__all__ = ["Sides", "count_changed", "sides_of_all", "sides_of_sample"]
+__all__ = ["Sides", "count_changed", "sides_by_tally", "sides_of_all", "sides_of_sample"]
 
 _NONE = np.zeros(0, np.bool_)
 
@@ -61,6 +62,17 @@ def sides_of_sample(run: IndexedRun, sample: ActiveSet) -> Sides:
     out = (float(rows[outside & ~positive].sum()), float(rows[outside & positive].sum()))
     value = sample.problem(run.objective, loss, sample.guards).at(run.theta).value
     return Sides(run.theta, value, None, SideCounts(*out, *run.search.rows_of_labels), None, ~outside)
+
+
+def sides_by_tally(run: IndexedRun, rest: Tally, sample: Sides) -> Sides:
+    """As a sample knows them, with J and counts by S, and by what a query says of all other rows."""
+    loss, active = run.truncated, run.active
+    assert isinstance(loss, Truncated)
+    outside, positive = loss.outside(active.scores(*run.place), active.labels) & (active.costs > 0), active.labels > 0
+    negatives = float(np.count_nonzero(outside & ~positive)) + rest.out_negative
+    positives = float(np.count_nonzero(outside & positive)) + rest.out_positive
+    value = active.problem(run.objective, loss).at(run.theta).value + rest.cost
+    return sample._replace(value=value, counts=SideCounts(negatives, positives, *run.search.rows_of_labels))
 
 
 def count_changed(rows: Rows, before: Sides, now: Sides) -> int:

@@ -16,7 +16,7 @@ from beeline.objective import Objective, conjugate_bound
 from beeline.solvers.dual.dual_cd import DualCD
 from beeline.solvers.indexed.active_set import ActiveSet
 from beeline.solvers.indexed.block_solvers import BlockSolver, DualSolver, NewtonSolver
-from beeline.solvers.indexed.querying import Answer, Patience, Queries
+from beeline.solvers.indexed.querying import Answer, Patience, Queries, Tally
 from beeline.solvers.indexed.running import IndexedRun
 from beeline.solvers.result import Status, Step, relative_gap
 from beeline.solvers.state import State
@@ -54,7 +54,7 @@ class Rounds(IndexedRun):
         self.reader, self.unchecked, self.idle, self.worked = 0, 0, 0, 0
         self.tolerance = _FINELY * tol
         self.epsilon = tol if self.options.epsilon is None else self.options.epsilon
-        self.estimate, self.allowed = math.inf, 1.0
+        self.estimate, self.allowed, self.rest = math.inf, 1.0, Tally()
         self.found: Floats | None = None  # θ by the last look at S
         self.interrupted = False
 
@@ -177,12 +177,22 @@ class Rounds(IndexedRun):
             answer = self.queries.sample(self.place, outer, math.ceil(self._sample_size()))
         else:
             answer = self.queries.ask(self.place, outer, self.options.query_rows)
+        self.rest = self._rest(answer)
         self._take(answer)
         if answer.n_new:
             self.idle = 0
             self.value = self.active.problem(self.objective, self.loss).at(self.found).value
         self.search_seconds += time.perf_counter() - clock
         return answer
+
+    def _rest(self, answer: Answer) -> Tally:
+        """About what the rows that are not in S come to, when those that were just found are in it."""
+        every = 1.0 if answer.complete else self.n_rows / max(1, answer.looked)
+        found = Tally()
+        if answer.new is not None:
+            z = answer.new.block.scores(self.place[0]) + self.place[1]
+            found = self.queries.tally(answer.new, z, np.arange(answer.n_new))
+        return answer.tally.times(every) + found.times(-1.0)
 
     # When to stop (I12).
 
