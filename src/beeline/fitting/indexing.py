@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.reader import Progress
 from beeline.data.store import Store, open_store
-from beeline.exceptions import StoreError
+from beeline.exceptions import ParameterError, StoreError
 from beeline.index import IndexSettings, StoreIndex
 from beeline.index import build_index as build
 from beeline.index.boxes import boxes_of
@@ -22,12 +25,13 @@ from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers.bundle.bundle import Bundle
 
-__all__ = ["build_index", "choose_kind"]
+__all__ = ["build_index", "choose_kind", "settings_for"]
 
 _SAMPLE = 50_000  # rows, by which a kind is chosen
 _MOST_PROBLEMS = 3  # classes against the rest that are looked at
 _CERTAIN, _ACTIVE = 0.5, 0.25  # of the rows: boxes from the one on, chunks up to the other
 _TOL, _PASSES, _LEAF_ROWS = 0.1, 60.0, 32
+_KINDS_OF = {"samples": "chunks", "tree_size": "forest", "width": "forest"}  # settings of one kind only
 
 
 def build_index(
@@ -50,13 +54,15 @@ def build_index(
     kind
         `boxes`: small leaves with bounds on scores, by which it is certain what does not matter; good where rows lie in
         clusters. `chunks`: large leaves, of which some rows are kept in memory; good where few rows matter and nothing
-        is certain. `auto`: by a look at a sample of the rows, with the store's own labels.
+        is certain. `forest`: metric trees, one over each of many random parts of the rows, as published; only where it
+        is named. `auto`: boxes or chunks, by a look at a sample of the rows, with the store's own labels.
     memory
         Bytes that may be held, or a text such as `400M`.
     progress
         Is told how far it is.
     **settings
-        `leaf_rows`, `samples`, `chunk_bytes` and `seed`, as in `beeline.index.IndexSettings`.
+        `leaf_rows`, `chunk_bytes` and `seed`, for chunks `samples`, for a forest `tree_size` and `width`, as in
+        `beeline.index.IndexSettings`.
 
     Returns
     -------
@@ -70,13 +76,27 @@ def build_index(
     >>> beeline.LinearSVC(loss="ramp", memory="400M").fit(beeline.open_store("train.store"))  # doctest: +SKIP
     """
     rows = store if isinstance(store, Store) else open_store(os.fspath(store))
-    how = IndexSettings(**settings)
+    how = settings_for(kind, settings)
     if kind == "auto":
         found, why = choose_kind(rows, how.seed)
         if found is None:
             raise StoreError(f"no index of {rows.path} would pay: {why}; name a kind to build one nevertheless")
         kind = found
     return build(rows, kind, memory=memory, settings=how, progress=progress)
+
+
+def settings_for(kind: str, settings: Mapping[str, Any]) -> IndexSettings:
+    """Settings of an index of that kind, or of the one that `auto` chooses; those of another kind are refused."""
+    known = [its.name for its in fields(IndexSettings)]
+    for name in settings:
+        if name not in known:
+            raise ParameterError(f"an index has no setting {name!r}; there are {', '.join(known)}", parameter=name)
+        if name in _KINDS_OF and kind not in (_KINDS_OF[name], "auto"):
+            of = _KINDS_OF[name]
+            raise ParameterError(
+                Argument(name), f" is for the kind {of}, not {kind}; leave it out, or build {of}", parameter=name
+            )
+    return IndexSettings(**settings)
 
 
 def choose_kind(store: Store, seed: int = 0) -> tuple[str | None, str]:

@@ -18,7 +18,7 @@ __all__ = ["Flats", "Guide", "GuideWriter", "Place", "Question", "Readings", "dr
 Place = tuple[Floats, float]
 """(w, b)."""
 
-_SOME = 256  # leaves of a random order that are given at a time
+_SOME = 16  # leaves of a random order that are given at a time
 
 
 class Flats(NamedTuple):
@@ -139,7 +139,7 @@ class Guide(ABC):
         yield drawn(weights, random)
 
     def sample(self, n_leaves: int, random: np.random.Generator) -> Iterator[Ints]:
-        """All leaves in an order that does not depend on their rows, some at a time: what is found there is no bias."""
+        """All leaves in an order that does not depend on their rows, some at a time, each of which is a fair sample."""
         order = random.permutation(n_leaves)
         yield from (order[k : k + _SOME] for k in range(0, n_leaves, _SOME))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from beeline.exceptions import ParameterError
 
@@ -42,8 +43,12 @@ class IndexSettings:
     def __post_init__(self) -> None:
         least = {"leaf_rows": 1, "samples": 1, "tree_size": 1, "width": 2, "chunk_bytes": 1, "seed": 0}
         for name, bound in least.items():
-            value = getattr(self, name)
-            if value is not None and value < bound:
+            value, default = getattr(self, name), self.__dataclass_fields__[name].default
+            if value is None and default is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise ParameterError(f"{name} must be a whole number, not {value!r}", parameter=name)
+            if value < bound:
                 raise ParameterError(f"{name} must be at least {bound}, not {value}", parameter=name)
 
     def of(self, kind: str) -> IndexSettings:

@@ -30,7 +30,7 @@ __all__ = [
     "unmet",
 ]
 
-LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks", "flat"]
+LossNeed = Literal["smooth", "curvature", "conjugate", "rounded", "kinks", "flat", "squared_flat"]
 OmegaNeed = Literal["any", "l2", "l2_part", "l1_or_nonnegative"]
 OwnOmegaNeed = Literal["any", "differentiable", "none"]
 RowsNeed = Literal["passes", "gathered", "blocks", "index", "working_set", "memory"]
@@ -56,7 +56,8 @@ class Needs:
     loss
         What the loss must be or have: `smooth`; `curvature`; `conjugate`; `rounded`, kinks that can be rounded off by a
         loss whose slopes are feasible for the dual; `kinks`, flat pieces along one score that say where they meet;
-        `flat`, zero over an interval of scores, with a dual that is known, cut off or not.
+        `flat`, zero over an interval of scores, with a dual that is known, cut off or not; `squared_flat`, such a
+        loss with a curvature.
     duals
         The compiled losses whose dual it knows; None: it needs none.
     losses, losses_named
@@ -159,6 +160,7 @@ _LOSS_SENTENCES: dict[LossNeed, str] = {
     "rounded": "needs a loss whose kinks can be rounded off, unlike {loss!r}",
     "kinks": "needs a piecewise linear loss of one score a row, unlike {loss!r}",
     "flat": "needs a hinge or an ε-insensitive loss, squared or not, cut off or not, unlike {loss!r}",
+    "squared_flat": "needs a squared hinge or a squared ε-insensitive loss for block='newton', unlike {loss!r}",
 }
 
 
@@ -172,9 +174,9 @@ def _has(need: LossNeed, o: Objective) -> bool:
         return o.has_conjugate
     if need == "rounded":
         return o.has_conjugate and loss.has_smoothed
-    if need == "flat":
+    if need in ("flat", "squared_flat"):
         inner = loss.loss if isinstance(loss, Truncated) else loss
-        return inner.compiled in LOSSES_WITH_FLATS
+        return inner.compiled in LOSSES_WITH_FLATS and (need == "flat" or inner.smooth)
     return isinstance(loss, ScalarLoss) and loss.piecewise_linear and not o.couples_rows
 
 
@@ -282,6 +284,7 @@ _LOSS_IN_WORDS: dict[LossNeed, str] = {
     "rounded": "kinks that can be rounded off",
     "kinks": "piecewise linear",
     "flat": "hinges and ε-insensitive losses, squared or not, cut off or not",
+    "squared_flat": "squared hinges and ε-insensitive losses, cut off or not",
 }
 _OMEGA_IN_WORDS: dict[OmegaNeed, str] = {
     "any": "L2, L1, elastic net",

@@ -25,9 +25,11 @@ def option(
     *,
     choices: tuple[str, ...] | None = None,
     least: int | None = None,
+    least_number: float | None = None,
 ) -> Any:  # noqa: ANN401
-    """An option: what it does, in a sentence, and the choices or the least whole number that it may be."""
-    return field(default=default, metadata={"text": text, "choices": choices, "least": least})
+    """An option: what it does, in a sentence, and the choices, the least whole number or the least number it may be."""
+    metadata = {"text": text, "choices": choices, "least": least, "least_number": least_number}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +69,8 @@ def options_of(kind: type[SolverOptions]) -> dict[str, Field[Any]]:
 
 
 def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
-    """Raise when a value is none of the choices, or no whole number from the least one on."""
-    choices, least = its.metadata["choices"], its.metadata["least"]
+    """Raise when a value is none of the choices, or no number, or no whole one, from the least one on."""
+    choices, least, least_number = (its.metadata[name] for name in ("choices", "least", "least_number"))
     if value is its.default and its.default is not MISSING:
         return
     if choices is not None and not (isinstance(value, str) and value in choices):
@@ -83,6 +85,12 @@ def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
             )
         if value < least:
             raise ParameterError(f"the solver's {its.name} must be at least {least}, not {value!r}", parameter="solver")
+    if least_number is not None:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not number or not least_number <= value < np.inf:
+            raise ParameterError(
+                f"the solver's {its.name} must be a number from {least_number:g} on, not {value!r}", parameter="solver"
+            )
     if isinstance(its.default, bool) and not isinstance(value, bool | np.bool_):
         raise ParameterError(f"the solver's {its.name} must be True or False, not {value!r}", parameter="solver")
 

@@ -17,14 +17,29 @@ def index(
     store: Annotated[str, Positional("STORE")],
     *,
     kind: Annotated[
-        Literal["auto", "boxes", "chunks"],
+        Literal["auto", "boxes", "chunks", "forest"],
         Option(
             "boxes: leaves with bounds on scores, by which it is certain what does not matter. chunks: large leaves, "
-            "ranked by some of their rows. auto: by a look at a sample of the rows."
+            "ranked by some of their rows. forest: metric trees over random parts of the rows. auto: boxes, chunks or "
+            "none, by a look at a sample of the rows."
         ),
     ] = "auto",
     leaf_rows: Annotated[
-        int | None, Option("Rows of a leaf; 32 for boxes and 1000 for chunks when not given.", metavar="N", least=1)
+        int | None,
+        Option(
+            "Rows of a leaf; 32 for boxes, 1000 for chunks and at most 50 for a forest when not given.",
+            metavar="N",
+            least=1,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None, Option("Rows of a leaf by which chunks are ranked; 16 when not given.", metavar="N", least=1)
+    ] = None,
+    tree_size: Annotated[
+        int | None, Option("Rows of a tree of a forest, about; 10000 when not given.", metavar="N", least=1)
+    ] = None,
+    width: Annotated[
+        int | None, Option("Pivots of a node of a forest, at most; 10 when not given.", metavar="K", least=2)
     ] = None,
     memory: Annotated[str, Option("Memory to use for data, such as 512M or 4G.", metavar="SIZE")] = "512M",
     seed: Annotated[int, Option("The seed of what is random.", metavar="N", least=0)] = 0,
@@ -39,21 +54,25 @@ def index(
     that is there is replaced.
 
     Example: beeline index train.store
+
+    Example: beeline index train.store --kind forest --tree-size 100000 --width 100
     """
     with one_line_errors(debug):
         use_threads(threads)
         from beeline.cli.output.facts import index_facts
         from beeline.cli.output.show import show_index
         from beeline.data.convert import open_store
-        from beeline.fitting.indexing import build_index, choose_kind
+        from beeline.fitting.indexing import build_index, choose_kind, settings_for
 
         rows, started, why = open_store(store), time.perf_counter(), None
+        given = {"leaf_rows": leaf_rows, "samples": samples, "tree_size": tree_size, "width": width}
+        settings = {name: value for name, value in given.items() if value is not None} | {"seed": seed}
+        settings_for(kind, settings)  # what is wrong with them is said before anything is read
         chosen: str | None = kind
         if kind == "auto":
             chosen, why = choose_kind(rows, seed)
         facts = {"path": store, "kind": chosen, "chosen_because": why}
         if chosen is not None:
-            settings = {"seed": seed} | ({} if leaf_rows is None else {"leaf_rows": leaf_rows})
             with progress_bar() as progress:
                 made = build_index(rows, chosen, memory=memory, progress=progress, **settings)
             facts |= index_facts(made, rows) | {"seconds": time.perf_counter() - started}

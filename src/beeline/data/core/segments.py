@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.core.block import Block, Labels, concatenate
+from beeline.data.core.block import Block, Labels, concatenate, row_numbers
 from beeline.data.core.dataset import Dataset
 from beeline.data.files.scratch import DISK_FULL, nameless_file, scratch_folder
 from beeline.exceptions import StoreError
@@ -136,8 +136,21 @@ class Segments(Dataset):
         return pieces[0] if len(pieces) == 1 else concatenate(pieces)
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
-        """The picked rows, in that order, as a copy."""
-        return self.rows(0, self.n_rows).gather(picked, threads=threads)
+        """The picked rows, in that order, as a copy; of each segment only those are copied."""
+        numbers = row_numbers(picked)
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum([segment.n_rows for segment in self._segments])
+        cuts = np.searchsorted(numbers[order], ends)
+        pieces, first, begin = [], 0, 0
+        for segment, end, cut in zip(self._segments, ends.tolist(), cuts.tolist(), strict=True):
+            if cut > begin:
+                block = segment if isinstance(segment, Block) else segment.block()
+                pieces.append(block.gather(numbers[order[begin:cut]] - first, threads=threads))
+            first, begin = end, cut
+        if begin < len(numbers) or not pieces:  # where there is no such row, which is what it says
+            return self.rows(0, self.n_rows).gather(numbers)
+        rows = pieces[0] if len(pieces) == 1 else concatenate(pieces)
+        return rows if np.all(np.diff(order) == 1) else rows.gather(np.argsort(order), threads=threads)
 
     def keep(self, rows: AnyArray) -> None:
         """Keep these rows only, by a mark for each."""

@@ -7,7 +7,7 @@ stay as they are: those matter to it only by w = Σ a_i x_i/λ and, for the inte
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from beeline.losses import Loss
 from beeline.objective import Objective
 from beeline.solvers.dual.shuffled import Centred, ShuffledRows
 
-__all__ = ["DualBlocks", "Geometry", "RowsDual", "SparseDual", "Visits", "sweeps_over"]
+__all__ = ["DualBlocks", "DualVariables", "Geometry", "RowsDual", "SparseDual", "Visits", "sweeps_over"]
 
 _NONE = np.zeros(0)
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
@@ -105,6 +105,16 @@ def sweeps_over(  # noqa: PLR0913
     sweeps = DualSweeps(*rows, labels, costs, a, w, str(loss.compiled), loss.parameters, seed)
     sweeps.measure(visits.norms, visits.means, 1 / geometry.modulus, geometry.rho, geometry.mean_norm)
     return sweeps
+
+
+class DualVariables(Protocol):
+    """Where dual variables are kept, by the numbers of rows."""
+
+    def of(self, numbers: Ints) -> Floats:
+        """The variables of these rows, as a copy."""
+
+    def put(self, numbers: Ints, values: Floats) -> None:
+        """Set the variables of these rows, none of them twice."""
 
 
 class SparseDual:
@@ -214,10 +224,10 @@ class DualBlocks:
         geometry: Geometry,
         w: Floats,
         seed: int = 0,
-        variables: SparseDual | RowsDual | None = None,
+        variables: DualVariables | None = None,
     ) -> None:
         self.loss, self.geometry, self.w, self.seed = loss, geometry, w, seed
-        self.variables = SparseDual() if variables is None else variables
+        self.variables: DualVariables = SparseDual() if variables is None else variables
         self._numbers: Ints | None = None
         self._sums, self._centre, self._n_blocks = (0.0, 0.0), 0.0, 0
 

@@ -21,7 +21,6 @@ from beeline.solvers.state import State
 __all__ = ["ActiveSet"]
 
 _NOWHERE = -1  # the chunk of random rows that have not been found in their own
-_ROW_BYTES = 64  # of what is kept beside a row
 _NARROW = 2**16  # features that 16 bits can tell apart
 
 
@@ -43,6 +42,8 @@ class ActiveSet:
         The dual variables, as the last problem over it had them; zero for rows that came since.
     """
 
+    ROW_BYTES = 64  # of what is kept beside a row
+
     def __init__(self, pilot: Pilot, labels: Floats, costs: Floats) -> None:
         self.positions, self.labels, self.costs = pilot.positions, labels, costs
         self.chunks: Ints = np.full(len(labels), _NOWHERE, np.int64)
@@ -57,14 +58,38 @@ class ActiveSet:
     @property
     def nbytes(self) -> int:
         """What it takes of memory."""
-        return self._rows.nbytes + _ROW_BYTES * len(self)
+        return self._rows.nbytes + self.ROW_BYTES * len(self)
 
     def scores(self, w: Floats, b: float) -> Floats:
         """The scores of its rows."""
+        if not len(self):
+            return np.zeros(0)
         return np.concatenate([block.scores(w) for block in self._rows.blocks()]) + b
+
+    def gather(self, numbers: Ints) -> Block:
+        """Some of its rows."""
+        return self._rows.gather(numbers)
+
+    def of(self, numbers: Ints) -> Floats:
+        """The dual variables of some of its rows."""
+        return self.dual[numbers]
+
+    def put(self, numbers: Ints, values: Floats) -> None:
+        """Set the dual variables of some of its rows."""
+        self.dual[numbers] = values
+
+    def product(self) -> Floats:
+        """Σ a_i x_i over its rows."""
+        total, first = np.zeros(self._rows.n_features), 0
+        for block in self._rows.blocks():
+            total += block.transposed(self.dual[first : first + block.n_rows])
+            first += block.n_rows
+        return total
 
     def places(self, positions: Ints) -> Ints:
         """Which of its own each of some rows is; −1 where it is none."""
+        if not len(self):
+            return np.full(len(positions), -1)
         ordered = self.positions[self._order]
         at = np.searchsorted(ordered, positions)
         known = at < len(ordered)
@@ -98,7 +123,7 @@ class ActiveSet:
 
     def spill(self, allowed: int) -> None:
         """Bring rows to the disk until no more bytes are held than allowed; they are read as they are needed (I21)."""
-        self._rows.spill(max(0, allowed - _ROW_BYTES * len(self)))
+        self._rows.spill(max(0, allowed - self.ROW_BYTES * len(self)))
 
     def problem(self, objective: Objective, loss: Loss, factors: Floats | float = 1.0) -> Objective:
         """The objective over its rows alone, where each stands for so many."""

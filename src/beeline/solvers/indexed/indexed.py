@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from beeline.exceptions import ParameterError
 from beeline.objective import Objective
 from beeline.solvers.base import ROUNDING_GAP, Solver
+from beeline.solvers.indexed.ibcd import BlockLearning
 from beeline.solvers.indexed.learning import Learning
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
@@ -17,6 +19,12 @@ from beeline.solvers.state import State
 __all__ = ["Indexed", "IndexedOptions"]
 
 IndexKind = Literal["auto", "boxes", "chunks", "forest"]
+Variant = Literal["whole", "ibcd"]
+BlockMethod = Literal["dual", "newton"]
+Stop = Literal["count", "sample"]
+Begin = Literal["sample", "convex"]
+_OF_WHOLE = ("inner",)
+_OF_IBCD = ("block", "stop", "query_rows", "block_rows", "sweeps", "threshold", "epsilon", "begin")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +38,55 @@ class IndexedOptions(SolverOptions):
     index: IndexKind = option(  # noqa: RUF009 — a field
         "auto", "Which index of a store; `auto`: the one that reads least.", choices=get_args(IndexKind)
     )
+    variant: Variant = option(  # noqa: RUF009 — a field
+        "whole",
+        "What is solved between two queries: `whole`, the active set; `ibcd`, a block of it, as in the paper.",
+        choices=get_args(Variant),
+    )
+    block: BlockMethod = option(  # noqa: RUF009 — a field
+        "dual",
+        "How `ibcd` solves a block: by `dual` coordinate descent, or for squared losses by `newton` in the primal.",
+        choices=get_args(BlockMethod),
+    )
+    stop: Stop = option(  # noqa: RUF009 — a field
+        "count",
+        "When `ibcd` stops: a query that went through the index finds few rows (`count`), or few random rows are "
+        "missing (`sample`), which reads less.",
+        choices=get_args(Stop),
+    )
+    query_rows: int = option(1000, "n: how many rows a query of `ibcd` looks for.", least=1)
+    block_rows: int | None = option(
+        None,
+        "M: how many rows of the active set a block of `ibcd` has at most, beside new ones; None: what fits an eighth "
+        "of the memory.",
+        least=1,
+    )
+    sweeps: int = option(10, "How often `ibcd` descends upon a block, by `dual`.", least=1)
+    threshold: float = option(
+        0.1, "T: `ibcd` passes over leaves of rows that lie farther from mattering, by their scores.", least_number=0.0
+    )
+    epsilon: float | None = option(
+        None,
+        "ε: `ibcd` stops when fewer rows are missing than this part of those that are classified wrongly; None: the "
+        "tolerance.",
+        least_number=0.0,
+    )
+    begin: Begin = option(  # noqa: RUF009 — a field
+        "sample",
+        "From where `ibcd` begins to cut off: the optimum of the convex loss on a `sample`, or on all rows (`convex`).",
+        choices=get_args(Begin),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        other, own = ("ibcd", _OF_IBCD) if self.variant == "whole" else ("whole", _OF_WHOLE)
+        for name in own:
+            if name in self.given:
+                raise ParameterError(f"the solver's {name} is for variant={other!r}; leave it out", parameter="solver")
+
+    def refine(self, needs: Needs) -> Needs:
+        """Newton's method needs a curvature."""
+        return replace(needs, loss=("squared_flat",)) if self.block == "newton" else needs
 
 
 class Indexed(Solver):
@@ -54,6 +111,17 @@ class Indexed(Solver):
     one pass over all rows then makes it a certificate, or finds what is missing. J of a loss that is cut off is not
     convex: the end is a local optimum, as with `relaxation`.
 
+    `variant="ibcd"` is algorithm 1 as published, to compare with. From random rows solved at the same C (I5), each
+    outer round takes the rows OUT of S, with their share of w (I7). A query asks for n rows outside of S that matter at
+    w^(t,k) and are IN at wᵗ, best bin first in trees in random order where the index is a forest, and gives those that
+    it finds at random (I8). A block B has them and the next rows of a cyclic reader over S, as many as were looked at
+    (I9); it is solved by dual coordinate descent (I14), with U = c for the hinge, or in the primal (16) by Newton's
+    method (I15). Leaves whose rows all have margins above 1 + T, or are OUT, are shrunk (I22), and opened again before
+    the end. It ends when S is solved to ε_S = tol/2 and |N| < n_ε = ε(1 − Acc)|D|, after a query over the whole index,
+    which is then a certificate for a convex loss; or when |N|/n_e < n_ε/|D| among random leaves, whole trees of a
+    forest (I12), at least n rows and 3|D|/n_ε. ε is `tol`, T is 0.1, and J has to fall by tol/10 for another round
+    (I23). Unless `verify` says no, rounds are held against J of all rows, one pass each, and the best one is kept.
+
     Passes are counted in bytes read. A result's `facts` have the size of S (`active`), what the last query found
     (`new`), how many rows were looked at (`looked`), `bytes_read`, `cache_hits`, and the seconds of queries and of
     solving (12) (`search_seconds`, `solve_seconds`); the trace has the same after every query (I13).
@@ -70,8 +138,9 @@ class Indexed(Solver):
     options: IndexedOptions
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
-        """One query at a time, and the problem over the active set."""
-        return Learning(self, objective).steps(start)
+        """One query at a time, and the problem over the active set, or over a block of it."""
+        run = BlockLearning if self.options.variant == "ibcd" else Learning
+        return run(self, objective).steps(start)
 
     def concern(self, result: Result) -> str | None:
         """Also where cutting off would have given up a class."""

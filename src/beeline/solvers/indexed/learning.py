@@ -1,25 +1,21 @@
-"""One run of indexed learning."""
+"""One run of indexed learning, in which the active set is solved as a whole."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats
-from beeline.engines.verbs import truncation
 from beeline.index import Place
-from beeline.losses import ScalarLoss, Truncated
-from beeline.objective import Objective, Point
-from beeline.solvers.base import ROUNDING_GAP
+from beeline.objective import Objective
 from beeline.solvers.bundle.line_search import is_piecewise_linear
-from beeline.solvers.indexed.active_set import ActiveSet
-from beeline.solvers.indexed.searching import Search
+from beeline.solvers.indexed.running import LITTLE, MOST_RELAXATIONS, UNCHANGED, IndexedRun
 from beeline.solvers.newton.newton import MOST_FEATURES
-from beeline.solvers.result import Result, Status, Step, distance_in_words
+from beeline.solvers.result import Result, Status, Step
 from beeline.solvers.state import State
 from beeline.solvers.truncated.sides import SideCounts
 
@@ -36,43 +32,19 @@ _NEARLY, _FINELY = 0.01, 0.3  # of J, and of the tolerance, for the problem over
 _REST = 0.6  # of the tolerance, for rows that were not found
 _NEAR = 1.0  # widths of the loss: rows so near to mattering are kept where an index cannot say when they will
 _SETTLED = 0.05  # of J: a change after which the convex loss has settled, and may be cut off
-_LITTLE = 0.1  # of the tolerance, that a relaxation has to lower J by
-_MOST_RELAXATIONS, _MOST_VERIFICATIONS = 30, 5
-_QUOTA, _AFTER = 0.3, 0.8  # of the memory, for the active set; of that, what is left when rows were dropped
+_MOST_VERIFICATIONS = 5
+_QUOTA = 0.3  # of the memory, for the active set; the rest of it is on disk
+_SMALL, _AFTER = 4 << 20, 0.8  # bytes for what is kept beside rows, in any memory; what is left when rows were dropped
 
 
-class Learning:
-    """The active set, what is known of all other rows, and the weights, which move from query to query."""
+class Learning(IndexedRun):
+    """A run in which every query is followed by a solution of the problem over the active set."""
 
     def __init__(self, solver: Indexed, objective: Objective) -> None:
-        self.solver, self.objective, self.clock = solver, objective, time.perf_counter()
-        o, index = objective, objective.rows.index
-        assert index is not None
-        self.truncated = o.loss if isinstance(o.loss, Truncated) else None
-        loss = o.loss if self.truncated is None else self.truncated.loss
-        assert isinstance(loss, ScalarLoss)
-        self.loss, self.total_bytes = loss, max(1, index.rows.nbytes)
-        room = self.total_bytes if o.rows.memory is None else o.rows.memory // 8
-        self.search = Search(o, loss, None if self.truncated is None else self.truncated.cap, room, solver.seed)
-        pilot = index.pilot()
-        self.active = ActiveSet(pilot, *self.search.targets_of(pilot.positions))
-        self.place: Place = (np.zeros(o.rows.n_features), 0.0)
+        super().__init__(solver, objective)
         self.target = _FIRST * self.total_bytes
-        self.value, self.bound, self.gap = math.inf, -math.inf, math.inf  # of the problem over the active set
-        self.cuts_off, self.crowded, self.counts = False, False, SideCounts(0.0, 0.0, 0.0, 0.0)
-        self.ending = ""  # of the relaxations
-        self.steady, self.finely, self.n_verified, self.interrupted = False, False, 0, False
-        self.search_seconds = self.solve_seconds = self.extra_passes = 0.0
-
-    @property
-    def passes(self) -> float:
-        """What was read, in passes over the rows."""
-        return self.search.bytes_read / self.total_bytes + self.extra_passes
-
-    @property
-    def theta(self) -> Floats:
-        """The weights and the intercept, as θ."""
-        return self.objective.join(*self.place)
+        self.cuts_off = self.steady = self.finely = self.interrupted = False
+        self.n_verified = 0
 
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
@@ -107,15 +79,11 @@ class Learning:
         """At a start, or at the optimum of the convex loss over random rows, roughly."""
         clock = time.perf_counter()
         if start is not None:
-            self._move(start.theta)
+            self.move(start.theta)
         else:
             problem = self.active.problem(self.objective, self.loss, self.active.guards)
-            self._move(self._solved(problem, None, _ROUGHLY, _FEW_PASSES).theta)
+            self.move(self._solved(problem, None, _ROUGHLY, _FEW_PASSES).theta)
         self.solve_seconds += time.perf_counter() - clock
-
-    def _move(self, theta: Floats) -> None:
-        w, b = self.objective.split(theta)
-        self.place = np.array(w), float(b)
 
     # Queries (I8).
 
@@ -160,26 +128,27 @@ class Learning:
         return self.search.estimated_rest(self.place, self.active) > _REST * self.solver.tol * self.value
 
     def _make_room(self) -> None:
-        """Drop rows that are far from mattering where the active set takes too much; spill it where too many matter.
+        """Spill rows where the active set takes too much; drop those far from mattering where even that is not enough.
 
-        Once every row stands for itself none is dropped: the set only grows, and so does the optimum over it, so that
-        the end comes. With rows that go and come again weights would run in circles.
+        Rows that are dropped have to be read again from among others, so that to write them to disk is cheaper. Once
+        every row stands for itself none is dropped: the set only grows, and so does the optimum over it, so that the
+        end comes. With rows that go and come again weights would run in circles.
         """
         memory, active = self.objective.rows.memory, self.active
-        if memory is None or active.nbytes <= _QUOTA * memory:
+        if memory is None:
             return
-        if not self.steady:
-            self._drop(memory)
+        most = max(memory // 2, _SMALL) // active.ROW_BYTES
+        if not self.steady and len(active) > most:
+            self._drop(int(_AFTER * most))
         if active.nbytes > _QUOTA * memory:
             active.spill(int(_QUOTA * memory))
 
-    def _drop(self, memory: int) -> None:
-        """Drop the rows that are farthest from mattering."""
+    def _drop(self, fitting: int) -> None:
+        """Drop the rows that are farthest from mattering, until about so many are left."""
         active = self.active
         z = self._scores()
         low, high = self.loss.sublevel(active.labels, 0.0)
         slack = np.where(active.guards > 1, -np.inf, np.minimum(z - low, high - z))
-        fitting = int(len(active) * _AFTER * _QUOTA * memory / active.nbytes)
         keep = slack <= max(np.partition(slack, fitting)[fitting], 0.0)
         if not keep.all():
             dropped = ~keep
@@ -212,12 +181,12 @@ class Learning:
         self.bound, self.gap = result.bound, result.gap
         if whole:
             self.value = result.objective
-            self._move(result.theta)
+            self.move(result.theta)
             return
         guarded = active.problem(o, self.loss, each * self._guards())
         point = guarded.at(here).towards(guarded.at(result.theta), 0.01 * _ROUGHLY)
         self.value = point.value
-        self._move(point.theta)
+        self.move(point.theta)
 
     def _guards(self) -> Floats:
         """For how many rows each stands that do not matter here, and are not in the active set."""
@@ -230,22 +199,20 @@ class Learning:
 
     def _relax(self, each: Floats, tol: float, *, whole: bool) -> None:
         """Convex problems (5) over the rows that are IN, until none changes sides, or J hardly falls."""
-        loss = self.truncated
-        assert loss is not None
         inside, value = self._inside(each)
-        for _ in range(_MOST_RELAXATIONS):
+        for _ in range(MOST_RELAXATIONS):
             if self.crowded:
-                self.ending = f"cutting off would give up {'a class' if loss.classifies else 'most rows'}"
+                self.say_crowded()
                 break
             self._solve_convex(np.where(inside, each, 0.0), tol, whole=whole)
             (now, lower), before = self._inside(each), value
             changed, value = int(np.count_nonzero(now != inside)), lower
             inside = now
             if not changed or self.interrupted:
-                self.ending = "no row changes sides"
+                self.ending = UNCHANGED
                 break
-            if before - value <= _LITTLE * self.solver.tol * abs(value):
-                self.ending = f"a step lowers J by less than {_LITTLE * self.solver.tol:g} of it"
+            if before - value <= LITTLE * self.solver.tol * abs(value):
+                self.say_little()
                 break
             if whole and self._is_left():  # of which the next step has to know
                 break
@@ -270,9 +237,7 @@ class Learning:
         inner = choose_solver(
             problem, self._inner(problem), tol=tol, max_passes=max_passes, seed=s.seed, warm=start is not None
         )
-        if s.time_limit is not None:
-            inner = inner.with_time_limit(max(s.time_limit - (time.perf_counter() - self.clock), 1e-3))
-        result = inner.run(problem, start)
+        result = inner.with_time_limit(self.seconds_left).run(problem, start)
         self.active.dual = np.asarray(result.state.arrays.get("dual", np.zeros(len(self.active))))
         self.interrupted |= result.status is Status.INTERRUPTED
         return result
@@ -286,73 +251,15 @@ class Learning:
 
     def _step(self, new: int, *, proven: bool) -> Step:
         bound = self.bound if proven and self.truncated is None else -math.inf
-        return Step(self.theta, self.value, bound, self.passes, facts=self._facts(new), evaluated=False)
+        return Step(self.theta, self.value, bound, self.passes, facts=self.facts(new), evaluated=False)
 
     def _last_step(self) -> Step | None:
         """The end; None where a look at all rows has found more that matter."""
-        point = None
-        if not self.search.exact and self.solver.options.verify:
-            point = self.objective.at(self.theta)
-            self.extra_passes += 1
-            self.n_verified += 1
-            missing = point.value - self.value > _REST * self.solver.tol * abs(point.value)
-            if missing and self.n_verified < _MOST_VERIFICATIONS and self.search.learn(point, self.active):
-                return None
-        value = self.value if point is None else point.value
-        bound = self.bound if self.search.exact or point is not None else -math.inf
-        return Step(
-            self.theta if point is None else point.theta,
-            value,
-            bound if self.truncated is None else -math.inf,
-            self.passes,
-            final=True,
-            ending=self._ending(),
-            facts=self._facts(0),
-            arrays=None if self.truncated is None else lambda: self._outside(point),
-            point=point,
-            evaluated=point is not None,
-        )
-
-    def _ending(self) -> str:
-        """Why it ends without a certificate; empty where it has one."""
-        estimate = ""
-        if not (self.search.exact or self.solver.options.verify):
-            estimate = f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read"
-        if self.truncated is None:
-            return estimate
-        local = ": a local optimum" if self.ending == "no row changes sides" and self._is_solved else ""
-        counts = self.counts.in_words(by_class=self.truncated.classifies)
-        distance = "" if self.crowded else f", whose convex problem was solved to {distance_in_words(self.gap)}"
-        return "; ".join(filter(None, (f"{self.ending}{local}{distance}", counts, estimate)))
-
-    @property
-    def _is_solved(self) -> bool:
-        return self.gap <= max(self.solver.tol, ROUNDING_GAP)
-
-    def _outside(self, point: Point | None) -> Mapping[str, AnyArray]:
-        """1 for each row that is OUT: of those that were read, or of all where there was a look at all."""
-        o, loss = self.objective, self.truncated
-        assert loss is not None
-        if point is not None:
-            (inside,), _ = o.rows.call(
-                truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
-            )
-            return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, inside, o.costs))}
-        outside = np.zeros(o.rows.n_rows, np.uint8)
-        active = self.active
-        outside[active.positions] = loss.outside(self._scores(), active.labels) & (active.costs > 0)
-        return {"outside": o.rows.in_data_order(outside)}
-
-    def _facts(self, new: int) -> dict[str, float]:
-        facts = {
-            "active": float(len(self.active)),
-            "new": float(new),
-            "looked": float(self.search.looked),
-            "bytes_read": float(self.search.bytes_read),
-            "cache_hits": float(self.search.hits),
-            "search_seconds": self.search_seconds,
-            "solve_seconds": self.solve_seconds,
-        }
-        if self.truncated is not None:
-            facts |= self.counts.facts | {"crowded": float(self.crowded), "convex_gap": self.gap}
-        return facts
+        if self.search.exact or not self.solver.options.verify:
+            return self.last_step(self.value, None, known=self.search.exact)
+        point = self.look_at_all(self.theta)
+        self.n_verified += 1
+        missing = point.value - self.value > _REST * self.solver.tol * abs(point.value)
+        if missing and self.n_verified < _MOST_VERIFICATIONS and self.search.learn(point, self.active):
+            return None
+        return self.last_step(point.value, point, known=True)

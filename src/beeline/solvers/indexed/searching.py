@@ -10,7 +10,7 @@ import numpy as np
 
 from beeline._thread_pool import DaemonThreadPool
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.core.block import Block
+from beeline.data.core.block import Block, concatenate
 from beeline.engines.verbs import truncation
 from beeline.engines.verbs.leaves import active_of_leaves, flats_of_leaves, flats_of_rows
 from beeline.index import Flats, Place, Question, Readings
@@ -47,10 +47,23 @@ class Found(NamedTuple):
     flats: Flats
 
     def pick(self, some: AnyArray) -> Found:
-        """Some of them."""
-        rows = np.flatnonzero(some)
+        """Those with a mark."""
+        return self.take(np.flatnonzero(some))
+
+    def take(self, rows: Ints) -> Found:
+        """Some of them, by their numbers."""
         columns = self.positions[rows], self.block.gather(rows), self.labels[rows], self.costs[rows]
         return Found(*columns, self.flats.pick(rows))
+
+    @staticmethod
+    def joined(parts: list[Found]) -> Found:
+        """Those of several readings, of which there is at least one."""
+        blocks = [part.block for part in parts]
+        columns = [
+            np.concatenate(column) for column in zip(*((p.positions, p.labels, p.costs) for p in parts), strict=True)
+        ]
+        flats = Flats(*(np.concatenate(column) for column in zip(*(part.flats for part in parts), strict=True)))
+        return Found(columns[0], concatenate(blocks), columns[1], columns[2], flats)
 
     def matter(self, z: Floats, margin: float = 0.0) -> AnyArray:
         """Whether each matters, by its score, or would if that changed by a margin."""
@@ -109,6 +122,12 @@ class Search:
     def exact(self) -> bool:
         """Whether what is passed over surely does not matter."""
         return self.guide.exact
+
+    @property
+    def flagged(self) -> AnyArray:
+        """Which leaves have rows that the last look at all rows found to matter."""
+        flagged: AnyArray = self._flagged > 0
+        return flagged
 
     @property
     def bytes_read(self) -> int:
@@ -192,6 +211,10 @@ class Search:
                 if present is not None:
                     yield self._found(*present.result())
         self.read_chunks[chunks] = True
+
+    def look(self, chunks: Sequence[int]) -> Found:
+        """The rows of chunks, read now."""
+        return self._found(*self._rows_of(chunks))
 
     def _rows_of(self, chunks: Sequence[int]) -> tuple[Ints, Block]:
         return self.index.rows_of(self.reader, chunks)
