@@ -95,12 +95,15 @@ class Solver(ABC):
         What it needs of loss, regularizer and rows.
     row_arrays
         The arrays of a `State` that it goes on from, each with an entry a row.
+    certifies
+        Whether it looks for a bound, and so for the tolerance; one that does not ends by a rule of its own.
     """
 
     name: str
     needs: Needs = Needs()
     kind_of_options: ClassVar[type[SolverOptions]] = SolverOptions
     row_arrays: tuple[str, ...] = ()
+    certifies: ClassVar[bool] = True
     default_options: ClassVar[SolverOptions] = SolverOptions()
 
     def __init_subclass__(cls) -> None:
