@@ -181,6 +181,50 @@ class PegasosSteps {
   double t_, scale_ = 1, norm_ = 0;  // steps so far; U = scale·V; ‖V‖²
 };
 
+// Σ p_j x_j² of a row.
+template <class Value>
+BEELINE_CLONES double scaled_norm(const DenseEntries<Value>& entries, Span row, const double* p) {
+  const Value* x = entries.values + row.begin;
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::uint32_t j = 0; j < row.count; ++j) {
+    const double value = static_cast<double>(x[j]);
+    sum += p[j] * value * value;
+  }
+  return sum;
+}
+
+template <class Index, class Value>
+double scaled_norm(const SparseEntries<Index, Value>& entries, Span row, const double* p) {
+  double sums[2] = {0, 0};  // the additions of one chain would wait for each other
+  std::size_t k = 0;
+  entries.each(row, [&](std::size_t j, double value) { sums[k++ & 1] += p[j] * value * value; });
+  return sums[0] + sums[1];
+}
+
+// w += move·p∘x and f += move_f·p∘x for a row x.
+template <class Value>
+BEELINE_CLONES void push_both(const DenseEntries<Value>& entries, Span row, const double* p, double move, double move_f,
+                              double* w, double* f) {
+  const Value* x = entries.values + row.begin;
+#pragma omp simd
+  for (std::uint32_t j = 0; j < row.count; ++j) {
+    const double change = p[j] * static_cast<double>(x[j]);
+    w[j] += move * change;
+    f[j] += move_f * change;
+  }
+}
+
+template <class Index, class Value>
+void push_both(const SparseEntries<Index, Value>& entries, Span row, const double* p, double move, double move_f,
+               double* w, double* f) {
+  entries.each(row, [&](std::size_t j, double value) {
+    const double change = p[j] * value;
+    w[j] += move * change;
+    f[j] += move_f * change;
+  });
+}
+
 // Averaged truncated steps on columns that are scaled, and perhaps centred, in effect. With x̃ = x − μ and p_j the size
 // of steps along feature j,
 //
@@ -228,7 +272,7 @@ class AveragedSteps {
   double steps() const { return t_; }
 
  private:
-  static constexpr double kLeast = 1e-12;      // of A
+  static constexpr double kLeast = 1e-12;     // of A
   static constexpr std::size_t kSteady = 64;  // rows with the same η_t: a power costs as much as a short row
 
   struct Centre {
@@ -259,8 +303,7 @@ class AveragedSteps {
 
   template <class Entries>
   void step(const Entries& entries, Span span, const Derivatives& here, double cost) {
-    double q = mean_norm_ + (d_ < w_.size() ? p_[d_] : 0.0), crossed = 0;
-    entries.each(span, [&](std::size_t j, double value) { q += p_[j] * value * value; });
+    double q = mean_norm_ + (d_ < w_.size() ? p_[d_] : 0.0) + scaled_norm(entries, span, p_.data()), crossed = 0;
     if (!centres_.empty()) {
       crossed = entries.dot(span, push_.data());
       q -= 2 * crossed;
@@ -270,11 +313,7 @@ class AveragedSteps {
     const double move = -std::min(eta_, cost * here.value / (slope * slope * q)) * slope;
     const double move_f = -move * b_ / a_;  // which leaves w̄ as it is
     double *w = w_.data(), *f = f_.data();
-    entries.each(span, [&](std::size_t j, double value) {
-      const double change = p_[j] * value;
-      w[j] += move * change;
-      f[j] += move_f * change;
-    });
+    push_both(entries, span, p_.data(), move, move_f, w, f);
     for (const Centre& centre : centres_) {
       w[centre.feature] -= move * push_[centre.feature];
       f[centre.feature] -= move_f * push_[centre.feature];

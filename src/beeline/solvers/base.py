@@ -349,7 +349,7 @@ class _Run:
         if math.isfinite(step.objective) and best:
             self.theta, self.value, self.point = step.theta, step.objective, step.point
             self.lowest = min(self.lowest, step.objective) if step.evaluated else self.lowest
-        if not self.value <= self.null.value:
+        if not self.value <= self.null.value and not self._will_evaluate:
             self._give_up_point()
         if self.provable and math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound - _LEAST)
@@ -368,13 +368,18 @@ class _Run:
             self.last, theta=self.theta, objective=self.value, bound=self.bound, seconds=seconds, scale=self.scale
         )
 
+    @property
+    def _will_evaluate(self) -> bool:
+        """Whether J of the last point is an estimate that is made good where the run ends: over rows in memory."""
+        return self.last is not None and not self.last.evaluated and self.objective.rows.in_memory
+
     def _give_up_point(self) -> None:
         self.theta, self.value, self.point = self.null.theta, self.null.value, None
 
     def _verify(self) -> None:
         """Evaluate J anew at the best point, and look whether the bound can be true."""
         point = None
-        if self.last is not None and not self.last.evaluated:
+        if self.last is not None and not self.last.evaluated and not self._will_evaluate:
             self.verified = self.theta  # it would take the pass that the solver does without
         if self.verified is not self.theta:
             self.point = point = self._evaluated()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Learning"]
 
 _LOOK = 4096  # rows that say how features are scaled
-_RATE, _POWER = 1.0, 0.5  # η and a of η/(1 + passes)^a
+_RATE, _DECAY, _POWER = 4.0, 4.0, 0.75  # of η_t = 4/(1 + 4·passes)^0.75, chosen on ten sets (docs/solvers.md)
 _LEAST_SKIP = 8  # rows between two times that L2 shrinks the weights
 _TOLD = 1 << 24  # entries between two steps that a caller sees, in a long pass
 _LITTLE = 5e-3  # of J, that a pass has to lower it by
@@ -60,7 +60,10 @@ class Learning:
         if self._steps is None:
             self._steps = self._begin(portion)
         costs = portion.costs / self.unit
-        scored = *self._steps.learn(portion.block.arrays, portion.order, portion.labels, costs), costs[portion.order].sum()
+        scored = (
+            *self._steps.learn(portion.block.arrays, portion.order, portion.labels, costs),
+            costs[portion.order].sum(),
+        )
         self._since += scored
         self._in_pass += scored
         self._steps.copy_weights(self._theta)
@@ -113,7 +116,9 @@ class Learning:
 
     def _begin(self, portion: Portion) -> PegasosSteps | AveragedSteps:
         first = portion.order[portion.costs[portion.order] > 0][:_LOOK]
-        return self._pegasos() if self.solver.options.variant == "pegasos" else self._averaged(portion.block.gather(first))
+        return (
+            self._pegasos() if self.solver.options.variant == "pegasos" else self._averaged(portion.block.gather(first))
+        )
 
     def _rows_before(self) -> float:
         """How many rows led to the start."""
@@ -138,7 +143,7 @@ class Learning:
         if o.has_intercept:
             size = 1 / (scales.intercept + (force if o.intercept == "regularized" else 0.0))
             sizes, w = np.append(sizes, size), np.append(w, b + dot(scales.means, w))
-        schedule = self.strength, _RATE, 1 / self.n, _POWER
+        schedule = self.strength, _RATE, _DECAY / self.n, _POWER
         w = np.array(w)
         kinds = o.intercept, str(o.loss.compiled)
         return AveragedSteps(w, np.zeros(len(w)), sizes, scales.means, *kinds, schedule, skip, self._rows_before())

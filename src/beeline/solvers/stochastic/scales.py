@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -76,7 +77,7 @@ def _mean_and_spread(numbers: Floats, weights: Floats) -> tuple[float, float]:
     if not total:
         return 0.0, 0.0
     mean = float(weights @ numbers) / total
-    return mean, float(np.sqrt(max(0.0, weights @ (numbers - mean) ** 2 / total)))
+    return mean, math.sqrt(max(0.0, float(weights @ (numbers - mean) ** 2) / total))
 
 
 def _median_norm(block: Block, factors: Floats, means: Floats, constant: float) -> float:
