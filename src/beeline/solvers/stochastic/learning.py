@@ -95,11 +95,17 @@ class Learning:
         return f"a pass lowers J, by progressive validation, by less than {100 * _LITTLE:g} %"
 
     def last_step(self, ending: str = "") -> Step:
-        """Where it ends, with J over all rows and the best free intercept."""
+        """Where it ends, with J over all rows: the best multiple of the weights, with the best free intercept.
+
+        A few rows far larger than all others may cost more than all of these: J then asks for smaller weights, with the
+        same signs of nearly all scores.
+        """
         o = self.objective
         if not np.isfinite(self._theta).all():
             return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=self._facts())
-        point = o.at(self._theta).with_best_intercept(_ACCURATE * self.solver.tol)
+        accuracy = _ACCURATE * self.solver.tol
+        point = o.at_null().towards(o.at(self._theta).with_best_intercept(accuracy), accuracy)
+        point = point.with_best_intercept(accuracy)
         return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=self._facts(), point=point)
 
     def _facts(self) -> dict[str, float]:
