@@ -52,6 +52,7 @@ class Learning:
         self._steps: PegasosSteps | AveragedSteps | None = None
         self._theta = np.zeros(o.size) if start is None else np.array(start.theta)
         self._since, self._in_pass = np.zeros(3), np.zeros(3)  # Σ c l, Σ c [wrong], Σ c of rows that were scored
+        self._known: dict[str, float] = {}
         self._entries = 0.0
         self._last = math.inf  # J of the last pass
 
@@ -60,10 +61,8 @@ class Learning:
         if self._steps is None:
             self._steps = self._begin(portion)
         costs = portion.costs / self.unit
-        scored = (
-            *self._steps.learn(portion.block.arrays, portion.order, portion.labels, costs),
-            costs[portion.order].sum(),
-        )
+        sums = self._steps.learn(portion.block.arrays, portion.order, portion.labels, costs)
+        scored = *sums, float(costs[portion.order].sum())
         self._since += scored
         self._in_pass += scored
         self._steps.copy_weights(self._theta)
@@ -79,7 +78,7 @@ class Learning:
     def step(self) -> Step:
         """Where it is, with an estimate of J by the rows since the last step."""
         theta, facts = self._theta.copy(), self._facts()
-        value = self._objective(theta, facts["progressive_loss"])
+        value = self._objective(theta, facts.get("progressive_loss", math.inf))
         self._since[:], self._entries = 0.0, 0.0
         return Step(theta, value, -math.inf, self.passes, facts=facts, evaluated=False)
 
@@ -95,7 +94,7 @@ class Learning:
         return f"a pass lowers J, by progressive validation, by less than {100 * _LITTLE:g} %"
 
     def last_step(self, ending: str = "") -> Step:
-        """Where it ends, with J over all rows: the best multiple of the weights, with the best free intercept.
+        """Where it ends, with J over all rows; averages at their best multiple, with the best free intercept.
 
         A few rows far larger than all others may cost more than all of these: J then asks for smaller weights, with the
         same signs of nearly all scores.
@@ -103,14 +102,17 @@ class Learning:
         o = self.objective
         if not np.isfinite(self._theta).all():
             return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=self._facts())
-        accuracy = _ACCURATE * self.solver.tol
-        point = o.at_null().towards(o.at(self._theta).with_best_intercept(accuracy), accuracy)
-        point = point.with_best_intercept(accuracy)
+        point, accuracy = o.at(self._theta), _ACCURATE * self.solver.tol
+        if self.solver.options.variant == "averaged":
+            point = o.at_null().towards(point.with_best_intercept(accuracy), accuracy).with_best_intercept(accuracy)
         return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=self._facts(), point=point)
 
     def _facts(self) -> dict[str, float]:
-        losses, errors, total = self._since / max(self._since[2], 1e-300)
-        return {"progressive_loss": float(losses), "progressive_error": float(errors)} if total else {}
+        """What progressive validation says of the rows since the last step; of those before, if these cost nothing."""
+        losses, errors, total = self._since.tolist()
+        if total > 0:
+            self._known = {"progressive_loss": losses / total, "progressive_error": errors / total}
+        return self._known
 
     def _objective(self, theta: Floats, loss: float) -> float:
         """J, where the mean loss is that."""
@@ -121,10 +123,9 @@ class Learning:
     # The kernels, and what they begin with.
 
     def _begin(self, portion: Portion) -> PegasosSteps | AveragedSteps:
-        first = portion.order[portion.costs[portion.order] > 0][:_LOOK]
-        return (
-            self._pegasos() if self.solver.options.variant == "pegasos" else self._averaged(portion.block.gather(first))
-        )
+        if self.solver.options.variant == "pegasos":
+            return self._pegasos()
+        return self._averaged(portion.block.gather(portion.order[portion.costs[portion.order] > 0][:_LOOK]))
 
     def _rows_before(self) -> float:
         """How many rows led to the start."""

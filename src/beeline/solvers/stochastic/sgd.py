@@ -64,7 +64,8 @@ class SGD(Solver):
     they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is zero (Asi &
     Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾. The result is an average of the
     weights, later ones weighing more: about by the cube of their number. L2 shrinks weights once in several rows, so
-    that a step costs no more than the entries of its row. A free intercept is the best one for the weights in the end.
+    that a step costs no more than the entries of its row. In the end the average is taken at its best multiple, with
+    the best free intercept, which one look at all rows tells.
 
     `pegasos` is the algorithm as published (Shalev-Shwartz, Singer, Srebro & Cotter 2011, figures 1 and 2): the length
     of steps is 1/(λt), gradients of a batch are all taken before it, and weights are kept in the ball ‖w‖ ≤ 1/√λ unless
