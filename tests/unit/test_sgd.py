@@ -139,13 +139,13 @@ def test_a_start_is_gone_on_from():
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
-    """Rows in random order, and sorted by their class; small chunks, of which an eighth of the memory holds some."""
+    """Rows in random order, and sorted by their class; an eighth of the memory holds one chunk, and a half."""
     folder = tmp_path_factory.mktemp("stores")
     rows, labels = np.tile(X, (2, 1)), np.tile(LABELS, 2)
     rows = rows + 0.1 * np.random.default_rng(2).normal(size=rows.shape) * (rows != 0)
     found = {}
     for name, which in (("mixed", np.arange(2 * N)), ("sorted", np.argsort(labels, kind="stable"))):
-        with StoreWriter(folder / name, chunk_bytes=1 << 10) as writer:
+        with StoreWriter(folder / name, chunk_bytes=16 << 10) as writer:
             writer.write(from_arrays(scipy.sparse.csr_array(rows[which]), labels[which]).block)
             writer.finish()
         found[name] = open_store(folder / name)
@@ -169,7 +169,7 @@ def test_a_store_gives_what_arrays_give(stores, memory):
 
 @pytest.mark.parametrize("variant", ["averaged", "pegasos"])
 def test_rows_sorted_by_class_come_mixed(stores, variant):
-    """In an eighth of the memory there is room for a tenth of the rows."""
+    """An eighth of the memory holds one chunk and a half, and so does what is mixed."""
     memory = 200_000
     errors = {}
     for name, store in stores.items():

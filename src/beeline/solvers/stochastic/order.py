@@ -18,7 +18,7 @@ _PORTION = 1 << 22  # entries that are learned from before anybody looks at the 
 _LEAST_ROWS = 4096  # of a portion in memory
 _BUFFER = 64 << 20  # bytes of rows on disk that are mixed in memory, where nothing is said about it
 _PART = 8  # of the memory: rows that are mixed; as many are read meanwhile
-_PIECES = 64  # runs of rows that are mixed, at least, unless chunks are larger
+_PIECES = 64  # runs of rows that are mixed at a time: of fewer, sorted ones would too often be of one class
 _ENTRY_BYTES, _ROW_BYTES = 12, 48  # of rows, and of what is held of each beside it
 
 
@@ -42,10 +42,10 @@ class Portion(NamedTuple):
 class RandomRows:
     """All rows in random order, pass by pass; a pass has every row once, and the same seed has the same order.
 
-    Rows in memory stay where they are, and a pass is a permutation of them. Rows on disk are read in runs of some
-    chunks, in random order; as many runs as fit an eighth of the memory are mixed, while the next ones are read. So
-    rows that lie sorted by their class come mixed all the same. (A window that slides over the rows as they lie would
-    show one class after the other.)
+    Rows in memory stay where they are, and a pass is a permutation of them. Rows on disk are read in small runs from
+    random places, of whole chunks where 64 of these fit an eighth of the memory and else of parts of chunks; that many
+    are mixed, while the next ones are read. So rows that lie sorted by their class come mixed all the same. (A window
+    that slides over the rows as they lie would show one class after the other.)
 
     Parameters
     ----------
@@ -86,12 +86,18 @@ class RandomRows:
             labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
             yield Portion(block, random.permutation(len(numbers)), labels, costs)
 
+    def _pieces(self, nbytes: int, row_bytes: float) -> list[Run]:
+        """All rows in runs of about so many bytes: of whole chunks, or of parts of one."""
+        most = max(1, int(nbytes / row_bytes))
+        whole = self.objective.rows.runs(max(1, nbytes))
+        return [(at, min(at + most, stop)) for start, stop in whole for at in range(start, stop, most)]
+
     def _mixtures(self, random: np.random.Generator) -> list[list[Run]]:
         """The runs that are mixed with each other: all runs, in random order, as many at a time as fit."""
         rows = self.objective.rows
         room = _BUFFER if rows.memory is None else max(1, rows.memory // _PART)
         row_bytes = _ROW_BYTES + _ENTRY_BYTES * rows.nnz / max(1, rows.n_rows)
-        runs = rows.runs(max(1, room // _PIECES))
+        runs = self._pieces(room // _PIECES, row_bytes)
         mixtures: list[list[Run]] = []
         held = 0.0
         for k in random.permutation(len(runs)).tolist():

@@ -81,7 +81,7 @@ class SGD(Solver):
     counts as the passes that led to it, or as one.
 
     Cost of a row: two products with its entries, and where its loss has a slope one more and the update, on one thread.
-    Memory: four numbers a feature; rows on disk are read in runs of chunks, an eighth of the memory mixed at a time.
+    Memory: four numbers a feature; rows on disk are read in small runs, an eighth of the memory mixed at a time.
     The seed says in which order the rows are taken. Options are those of `SGDOptions`.
     """
 
