@@ -34,6 +34,7 @@ CASES = {
     "lbfgs": ("logistic", BINARY, 1),
     "bundle": ("hinge", BINARY, 1),
     "block_cd": ("squared_hinge", BINARY, 1),
+    "sgd": ("hinge", BINARY, 1),
 }
 
 
@@ -68,8 +69,9 @@ def test_the_order_of_rows_does_not_matter(name, n_shards):
         warnings.simplefilter("ignore")
         one, other = (SOLVERS[name](tol=1e-5).run(o) for o in (plain, ordered))
         again = SOLVERS[name](tol=1e-5).run(ordered, one.state)
-    assert other.objective == pytest.approx(one.objective, rel=3e-5)
-    assert again.objective == pytest.approx(one.objective, rel=3e-5)
+    near = 3e-5 if SOLVERS[name].certifies else 0.03
+    assert other.objective == pytest.approx(one.objective, rel=near)
+    assert again.objective == pytest.approx(one.objective, rel=near)
     for column in one.state.arrays:
         z = plain.rows.gather(plain.at(one.theta).z)
         ours, theirs = one.state.arrays[column], other.state.arrays[column]

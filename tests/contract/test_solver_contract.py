@@ -94,8 +94,10 @@ def pairs():
                     yield pytest.param(solver, LOSSES[name](), regularizer, id=which, marks=marks)
 
 
-PAIRS = list(pairs())
+ALL_PAIRS = list(pairs())
+PAIRS = [pair for pair in ALL_PAIRS if pair.values[0].certifies]
 every_pair = pytest.mark.parametrize(("solver", "loss", "regularizer"), PAIRS)
+certified_or_not = pytest.mark.parametrize(("solver", "loss", "regularizer"), ALL_PAIRS)
 every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS)
 
 
@@ -190,7 +192,7 @@ def test_the_order_of_features_in_a_row_does_not_matter(solver, loss, regularize
     assert results[2].objective == pytest.approx(dense.at(results[2].theta).value, rel=1e-12)
 
 
-@every_pair
+@certified_or_not
 @pytest.mark.parametrize("layout", ["dense", "sparse", "unsorted"])
 def test_same_bits_for_any_threads(same_bits, solver, loss, regularizer, layout):
     # Rows for two tasks at least of the kernel that takes the most of them at once.
@@ -247,7 +249,7 @@ def test_warm_start_does_not_hurt(solver, loss, regularizer, intercept):
     assert near.gap <= 1e-5
 
 
-@every_pair
+@certified_or_not
 def test_callback_can_stop(solver, loss, regularizer):
     seen = []
 
@@ -263,7 +265,7 @@ def test_callback_can_stop(solver, loss, regularizer):
     assert result.objective <= min(step.objective for step in seen) * (1 + 1e-12)
 
 
-@every_pair
+@certified_or_not
 def test_interrupt_returns_the_best_so_far(solver, loss, regularizer):
     seen = []
 
@@ -300,7 +302,7 @@ def test_a_real_signal_interrupts():
     assert np.isfinite(result.objective)
 
 
-@every_pair
+@certified_or_not
 def test_pass_limit_warns_with_words(solver, loss, regularizer):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -317,7 +319,7 @@ def test_pass_limit_warns_with_words(solver, loss, regularizer):
         assert result.status in (Status.CONVERGED, Status.STALLED)
 
 
-@every_pair
+@certified_or_not
 def test_never_worse_than_no_model(solver, loss, regularizer):
     for cost in (1.0, 1e6):
         o = problem(loss, regularizer, cost=cost, strength=1e-3)
@@ -327,7 +329,7 @@ def test_never_worse_than_no_model(solver, loss, regularizer):
         assert result.objective == pytest.approx(o.at(result.theta).value, rel=1e-12)
 
 
-@every_pair
+@certified_or_not
 def test_degenerate_data(solver, loss, regularizer):
     y = np.ones(4)
     for X in (np.zeros((4, 3)), np.ones((4, 1)), np.ones((4, 3)) * 1e-8):

@@ -91,7 +91,7 @@ def pairs():
         for regularizer in REGULARIZERS:
             o = problem(loss, regularizer)
             for name, solver in SOLVERS.items():
-                if solver(1e-7, 1, 0).refusal(o) is None:
+                if solver.certifies and solver(1e-7, 1, 0).refusal(o) is None:
                     yield pytest.param(name, loss, regularizer, id=f"{loss.name}-{regularizer.name}-{name}")
 
 

@@ -233,7 +233,9 @@ SERIAL = {
     "weighted_median",
     "ClassSweeps",
     "RoughClassSweeps",
+    "AveragedSteps",
     "DualSweeps",
+    "PegasosSteps",
 }
 HOLDS_DATA = {"ArrowBatch", "AssemblyPlan", "LibsvmDialect", "LibsvmOutcome", "RowArrays"}
 SETS = {"keep_freed_memory", "num_threads", "set_num_threads", "shared_jobs", "limit_libsvm_instructions"}

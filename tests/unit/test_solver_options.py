@@ -150,7 +150,7 @@ def test_searches_take_options():
         (("bundle", {"bounds": 3}), r"bounds must be a pair, \(lower, upper\), of numbers, not 3"),
         (("lbfgs", {"history": True}), "history must be a whole number, not True"),
         (("newton", {"linear_solver": 3}), "linear_solver must be one of auto, cholesky, cg, not 3"),
-        (("sgd", {}), "there is no solver 'sgd'; there are auto, newton"),
+        (("adam", {}), "there is no solver 'adam'; there are auto, newton"),
         (("auto", {"history": 3}), "auto has no options, such as 'history'; name the solver"),
         (Bundle, r"give a solver, Bundle\(\), and not its class"),
         (7, "solver must be a name, a pair of a name and its options, or a solver, not 7"),

@@ -174,6 +174,13 @@ class Rows(ABC):
     def read(self, start: int, stop: int) -> Block:
         """Rows start … stop−1 in this process, for solvers that go on with some rows at a time."""
 
+    def runs(self, nbytes: int) -> list[tuple[int, int]]:
+        """All rows in runs of about so many bytes, (start, stop), each of which `read` reads without any others.
+
+        For solvers that take runs in an order of their own. A run has one chunk at least.
+        """
+        raise RuntimeError(f"the rows of {type(self).__name__} lie in another process")
+
     def map(self, verb: Verb, *vectors: RowVector, **small: Any) -> RowVector:  # noqa: ANN401
         """A row vector: what the verb makes of each shard."""
         return self.call(verb, vectors, small, 1, None)[0][0]

@@ -236,6 +236,10 @@ class LocalRows(Rows):
         """Rows start … stop−1, as a view or read."""
         return self.data.rows(start, stop)
 
+    def runs(self, nbytes: int) -> list[tuple[int, int]]:
+        """Runs of whole chunks; of rows in memory, all of them are one."""
+        return list(pairwise(self.data.cuts(nbytes)))
+
     def local(self, features: AnyArray | None = None, *, constant: bool = False) -> Block:
         """All rows as one block; those on disk are read."""
         if features is not None and (len(features) < self.n_features or constant):

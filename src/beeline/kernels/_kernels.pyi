@@ -212,6 +212,44 @@ class ClassSweeps:
 
 class RoughClassSweeps(ClassSweeps): ...
 
+class PegasosSteps:
+    def __init__(
+        self,
+        v: NDArray[float64],
+        intercept: bool,
+        loss: str,
+        strength: float,
+        batch: int,
+        projects: bool,
+        t: float,
+    ) -> None: ...
+    def learn(
+        self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
+    ) -> tuple[float, float]: ...
+    def copy_weights(self, out: NDArray[float64]) -> None: ...
+    @property
+    def steps(self) -> float: ...
+
+class AveragedSteps:
+    def __init__(
+        self,
+        w: NDArray[float64],
+        f: NDArray[float64],
+        sizes: NDArray[float64],
+        means: NDArray[float64],
+        intercept: str,
+        loss: str,
+        schedule: tuple[float, float, float, float],
+        skip: int,
+        t: float,
+    ) -> None: ...
+    def learn(
+        self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
+    ) -> tuple[float, float]: ...
+    def copy_weights(self, out: NDArray[float64]) -> None: ...
+    @property
+    def steps(self) -> float: ...
+
 class DualSweeps:
     def __init__(
         self,

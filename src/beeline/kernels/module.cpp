@@ -25,6 +25,7 @@ void bind_libsvm(nb::module_& m);
 void bind_row_trees(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_scaling(nb::module_& m);
+void bind_sgd(nb::module_& m);
 void survive_shutdown();
 }  // namespace beeline
 
@@ -53,4 +54,5 @@ NB_MODULE(_kernels, m) {
   beeline::bind_row_trees(m);
   beeline::bind_rows(m);
   beeline::bind_scaling(m);
+  beeline::bind_sgd(m);
 }

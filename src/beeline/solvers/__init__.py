@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from beeline.solvers.newton.newton import Newton as Newton
     from beeline.solvers.newton.newton import SmoothedNewton as SmoothedNewton
     from beeline.solvers.registry import SOLVERS as SOLVERS
+    from beeline.solvers.stochastic.sgd import SGD as SGD
     from beeline.solvers.truncated.relaxation import Relaxation as Relaxation
 
 _HOMES = {
     "LBFGS": "lbfgs",
     "L1CD": "l1.l1_cd",
+    "SGD": "stochastic.sgd",
     "SOLVERS": "registry",
     "BlockCD": "dual.block_cd",
     "Bundle": "bundle.bundle",

@@ -95,12 +95,15 @@ class Solver(ABC):
         What it needs of loss, regularizer and rows.
     row_arrays
         The arrays of a `State` that it goes on from, each with an entry a row.
+    certifies
+        Whether it looks for a bound, and so for the tolerance; one that does not ends by a rule of its own.
     """
 
     name: str
     needs: Needs = Needs()
     kind_of_options: ClassVar[type[SolverOptions]] = SolverOptions
     row_arrays: tuple[str, ...] = ()
+    certifies: ClassVar[bool] = True
     default_options: ClassVar[SolverOptions] = SolverOptions()
 
     def __init_subclass__(cls) -> None:
@@ -346,7 +349,7 @@ class _Run:
         if math.isfinite(step.objective) and best:
             self.theta, self.value, self.point = step.theta, step.objective, step.point
             self.lowest = min(self.lowest, step.objective) if step.evaluated else self.lowest
-        if not self.value <= self.null.value:
+        if not self.value <= self.null.value and not self._will_evaluate:
             self._give_up_point()
         if self.provable and math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound - _LEAST)
@@ -365,13 +368,18 @@ class _Run:
             self.last, theta=self.theta, objective=self.value, bound=self.bound, seconds=seconds, scale=self.scale
         )
 
+    @property
+    def _will_evaluate(self) -> bool:
+        """Whether J of the last point is an estimate that is made good where the run ends: over rows in memory."""
+        return self.last is not None and not self.last.evaluated and self.objective.rows.in_memory
+
     def _give_up_point(self) -> None:
         self.theta, self.value, self.point = self.null.theta, self.null.value, None
 
     def _verify(self) -> None:
         """Evaluate J anew at the best point, and look whether the bound can be true."""
         point = None
-        if self.last is not None and not self.last.evaluated:
+        if self.last is not None and not self.last.evaluated and not self._will_evaluate:
             self.verified = self.theta  # it would take the pass that the solver does without
         if self.verified is not self.theta:
             self.point = point = self._evaluated()

@@ -16,6 +16,7 @@ from beeline.solvers.interior.interior_point import InteriorPoint
 from beeline.solvers.l1.l1_cd import L1CD
 from beeline.solvers.lbfgs import LBFGS
 from beeline.solvers.newton.newton import Newton, SmoothedNewton
+from beeline.solvers.stochastic.sgd import SGD
 from beeline.solvers.truncated.relaxation import Relaxation
 
 __all__ = ["SOLVERS", "SolverLike", "solver_name", "solver_settings", "the_solver"]
@@ -35,6 +36,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Bundle,
         BlockCD,
         Indexed,
+        SGD,
     )
 }
 

@@ -71,7 +71,8 @@ class Step:
         The point itself, where its scores were computed from θ: then J there need not be evaluated anew.
     evaluated
         Whether J is a sum over all rows. Where it is not, it is what the solver can say without the pass that this
-        would take: proven where there is a bound, else an estimate. The last such point is the best one.
+        would take: proven where there is a bound, else an estimate. The last such point is the best one. Where the
+        rows are in memory, it is evaluated if the run ends there.
     """
 
     theta: Floats

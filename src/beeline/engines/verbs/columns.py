@@ -21,6 +21,7 @@ __all__ = [
     "moved",
     "one_against_rest",
     "picked",
+    "positive_count",
     "product",
     "sample",
     "scaled_by_sign",
@@ -88,6 +89,11 @@ def total(shard: Shard, u: Floats) -> tuple[Floats | float]:
 def size(shard: Shard, u: Floats) -> tuple[float]:
     """Σ |u_i|."""
     return (absolute_sum(u),)
+
+
+def positive_count(shard: Shard, u: Floats) -> tuple[int]:
+    """How many entries are positive."""
+    return (int(np.count_nonzero(u > 0)),)
 
 
 def squares(shard: Shard, u: Floats) -> tuple[Floats]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from beeline._thread_pool import DaemonThreadPool
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, concatenate
-from beeline.engines import Rows, RowVector
+from beeline.engines import RowVector
 from beeline.engines.verbs import columns, products
 from beeline.kernels import dot
 from beeline.objective import Objective, Point, conjugate_bound
@@ -25,6 +23,7 @@ from beeline.solvers.dual.shuffled import Centred
 from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.options import SolverOptions, option
+from beeline.solvers.streaming import Run, read_ahead
 
 __all__ = ["BlockCD", "BlockCDOptions"]
 
@@ -178,7 +177,7 @@ class _Passes:
         """Descend upon every block once, and keep by how much the dual has grown."""
         o, blocks = self.objective, self.blocks
         self.grown = 0.0
-        for runs, block in _read_ahead(o, self._pieces()):
+        for runs, block in read_ahead(o.rows, self._pieces()):
             numbers, rows = self.kept.beside(runs, block)
             labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
             blocks.take(numbers, rows, labels, costs)
@@ -197,7 +196,7 @@ class _Passes:
         self.n_passes += 1
         self.unchecked += 1
 
-    def _pieces(self) -> list[list[tuple[int, int]]]:
+    def _pieces(self) -> list[list[Run]]:
         """The runs of rows that make up each block of the next pass: all runs, in random order, some to a block."""
         rows = self.objective.rows
         n, n_blocks = rows.n_rows, rows.n_shards
@@ -268,24 +267,3 @@ class _Passes:
 
 
 _ALL = 1 << 62  # bytes: no limit
-
-
-def _read_ahead(objective: Objective, blocks: list[list[tuple[int, int]]]) -> Iterator[tuple[Ints, Block]]:
-    """(the numbers, the rows) of each block; the next is read while one is worked on."""
-    rows = objective.rows
-    if rows.in_memory or len(blocks) < 2:
-        yield from (_read(rows, runs) for runs in blocks)
-        return
-    with DaemonThreadPool(1) as pool:
-        following: Future[tuple[Ints, Block]] = pool.submit(_read, rows, blocks[0])
-        for runs in (*blocks[1:], None):
-            found = following.result()
-            if runs is not None:
-                following = pool.submit(_read, rows, runs)
-            yield found
-
-
-def _read(rows: Rows, runs: list[tuple[int, int]]) -> tuple[Ints, Block]:
-    """(the numbers, the rows) of several runs of rows."""
-    pieces = [replace(rows.read(*run), labels=None, weights=None, queries=None) for run in runs]
-    return np.concatenate([np.arange(*run) for run in runs]), concatenate(pieces)

@@ -1,0 +1,1 @@
+"""Stochastic gradient steps: rows in random order, without a certificate."""
