@@ -73,6 +73,10 @@ class Indexed(Solver):
         """One query at a time, and the problem over the active set."""
         return Learning(self, objective).steps(start)
 
+    def resumes(self, objective: Objective) -> bool:
+        """Always, from one query to the next."""
+        return True
+
     def concern(self, result: Result) -> str | None:
         """Also where cutting off would have given up a class."""
         if result.status is Status.UNPROVEN and result.facts.get("crowded"):
