@@ -150,6 +150,7 @@ class Guide(ABC):
 
     def read_again(self, kept: Sequence[int]) -> None:
         """Have what another one had kept."""
+        assert not kept
 
     # Rows that it has in memory, if it has any.
 

@@ -79,7 +79,7 @@ class LBFGS(Solver):
         if (saved := snapshot_of(start)) is None:
             point, passes = level(objective.at(_allowed(objective, start)), _LEVEL * self.tol), float(start is not None)
         else:
-            point, passes, bound, still = Point.restored(objective, saved["point"]), *saved["counters"]
+            point, (passes, bound, still) = Point.restored(objective, saved["point"]), saved["counters"]
             pairs.kept.extend((np.array(s), np.array(y), product) for s, y, product in saved["pairs"])
 
         def snapshot() -> dict[str, Any]:

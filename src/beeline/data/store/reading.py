@@ -85,7 +85,7 @@ class ChunkReader:
             return [found[chunk] for chunk in chunks]
 
     def snapshot(self) -> dict[str, Any]:
-        """The numbers of the chunks that are kept, the one that was asked for last as the last, and what was counted."""
+        """The numbers of the chunks that are kept, the one that was asked for last behind, and what was counted."""
         with self._lock:
             return {"kept": list(self._kept), "counters": [self.bytes_read, self.hits, self.misses]}
 

@@ -162,7 +162,8 @@ class Bundle(Solver):
             plane, best = tangent(best, run.accuracy)
         else:
             best, passes = Point.restored(objective, saved["best"]), saved["passes"]
-            minimum = Minimum(*map(np.array, saved["minimum"]), saved["bound"])
+            weights, intercepts = saved["minimum"]
+            minimum = Minimum(np.array(weights), np.array(intercepts), saved["bound"])
             model.restore(saved["model"])
             run.restore(saved["run"])
 
@@ -171,7 +172,7 @@ class Bundle(Solver):
             of_run = {"run": run.snapshot(), "model": model.snapshot(), "passes": passes}
             return {"best": best.snapshot(), **of_minimum, **of_run}
 
-        goes_on = {"snapshot": snapshot} if self.resumes(objective) else {}
+        goes_on: dict[str, Any] = {"snapshot": snapshot} if self.resumes(objective) else {}
         while True:
             if saved is None:
                 passes += 1
@@ -196,9 +197,7 @@ class Bundle(Solver):
         """Where a model lies in its planes alone: a linear programme lives in HiGHS, with what that has learned."""
         return self.options.variant == "line" or bool(self._penalty(objective).l2)
 
-    def _next_plane(
-        self, best: Point, minimum: Minimum, run: _Progress, penalty: Penalty
-    ) -> tuple[Point, Plane, int]:
+    def _next_plane(self, best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane, int]:
         """(the best point so far, the next plane, passes beyond the two of every step)."""
         o = best.objective
         if self.options.variant != "ocas":

@@ -334,10 +334,9 @@ def _read_some(rows: Rows, numbers: Ints) -> Block:
     order, most = np.argsort(numbers, kind="stable"), max(_NEAR, rows.n_rows // (rows.n_shards * _PIECES))
     ordered, pieces, first = numbers[order], list[Block](), 0
     while first < len(ordered):
-        last = first + 1
-        while last < len(ordered) and ordered[last] - ordered[last - 1] <= _NEAR and ordered[last] < ordered[first] + most:
+        last, start = first + 1, int(ordered[first])
+        while last < len(ordered) and ordered[last] < min(ordered[last - 1] + _NEAR, start + most):
             last += 1
-        start = int(ordered[first])
         block = _read(rows, [(start, int(ordered[last - 1]) + 1)])[1]
         pieces.append(block.gather(ordered[first:last] - start))
         first = last

@@ -117,9 +117,7 @@ class DualCD(Solver):
             bound = max(bound, descent.bound())
             descent.ratio = max(1.0, (best.value - bound) / max(descent.growth, 1e-300))
             arrays = descent.arrays
-            yield Step(
-                best.theta, best.value, bound, descent.passes, final=not moved, arrays=arrays, snapshot=snapshot
-            )
+            yield Step(best.theta, best.value, bound, descent.passes, final=not moved, arrays=arrays, snapshot=snapshot)
 
 
 class _Descent:
@@ -148,7 +146,8 @@ class _Descent:
             begin = warm_start(o, self.labels, self.costs, start, self.tol, own)
             self.best, a, b = begin.point, begin.variables, begin.intercept
             self.passes += begin.passes
-        self.w = rows.block.transposed(a) / self.modulus if start is not None and saved is None else np.zeros(o.rows.n_features)
+        warm = start is not None and saved is None
+        self.w = rows.block.transposed(a) / self.modulus if warm else np.zeros(o.rows.n_features)
         geometry = Geometry.of(o, rows.centred if o.intercept == "free" else None)
         visits = Visits.of_all(rows, geometry)
         self.sweeps = sweeps_over(visits, self.labels, self.costs, a, self.w, o.loss, geometry, seed=solver.seed)

@@ -109,8 +109,8 @@ class Search:
     def snapshot(self) -> dict[str, Any]:
         """What is known of the leaves by now; of chunks that are kept their numbers, by which they are read again."""
         known, last = self._readings, set(self._readings.numbers())
-        readings = {"when": known.when, "below": known.below, "above": known.above}
-        readings["places"] = [place if k in last else None for k, place in enumerate(known.places)]
+        places = [place if k in last else None for k, place in enumerate(known.places)]
+        readings = {"when": known.when, "below": known.below, "above": known.above, "places": places}
         marks = {"read_chunks": self.read_chunks, "flagged": self._flagged, "looked": self.looked}
         return {**marks, "readings": readings, "reader": self.reader.snapshot(), "guide": self._guide_snapshot()}
 

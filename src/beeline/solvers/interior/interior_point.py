@@ -55,16 +55,17 @@ class InteriorPoint(Solver):
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step towards the central path, and along it, at a time."""
         inside = _Inside(objective, objective.null.theta if start is None else start.theta)
-        best, bound, still, passes, first = np.inf, -np.inf, 0, 2.0, 0
+        best, bound, still, passes, taken = np.inf, -np.inf, 0, 2.0, 0
         if (saved := snapshot_of(start)) is not None:
             inside.restore(saved["inside"])
-            point, best, bound, still, passes, first = Point.restored(objective, saved["point"]), *saved["numbers"]
+            point = Point.restored(objective, saved["point"])
+            best, bound, still, passes, taken = saved["numbers"]
 
         def snapshot() -> dict[str, Any]:
-            numbers = [best, bound, still, passes, step]
+            numbers = [best, bound, still, passes, taken]
             return {"inside": inside.snapshot(), "point": point.snapshot(), "numbers": numbers}
 
-        for step in range(first, _MOST_STEPS):
+        while taken < _MOST_STEPS:
             if saved is None:
                 point = inside.point
                 found = conjugate_bound(point, objective.rows.scatter_local(inside.slopes), inside.product)
@@ -77,6 +78,7 @@ class InteriorPoint(Solver):
                 final = still > _PATIENCE
                 yield Step(point.theta, point.value, bound, passes, final=final, snapshot=snapshot)
             saved = None
+            taken += 1
             if not inside.step():
                 break
             passes += 4

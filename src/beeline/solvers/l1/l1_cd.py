@@ -78,7 +78,7 @@ class L1CD(Solver):
         if (saved := snapshot_of(start)) is None:
             point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
         else:
-            point, passes, least, failures = Point.restored(objective, saved["point"]), *saved["numbers"]
+            point, (passes, least, failures) = Point.restored(objective, saved["point"]), saved["numbers"]
             working = None if saved["working"] is None else _WorkingSet.restored(objective, saved["working"])
 
         def snapshot() -> dict[str, Any]:

@@ -88,7 +88,7 @@ class Newton(Solver):
             slope = (objective.at() if start is not None else point).gradient
             scale = math.sqrt(dot(slope, slope))
         else:
-            point, passes, scale, finer = Point.restored(objective, saved["point"]), *saved["numbers"]
+            point, (passes, scale, finer) = Point.restored(objective, saved["point"]), saved["numbers"]
             preconditioners.restore(saved["preconditioners"])
 
         def snapshot() -> dict[str, Any]:

@@ -232,7 +232,7 @@ class _Relaxing:
 
         facts = sides.counts.facts | {"crowded": float(crowded), "convex_gap": self.gap}
         value = point.value if point.objective is o else o.at(point.theta).value
-        more = {"arrays": arrays, "facts": facts, "snapshot": snapshot}
+        more: dict[str, Any] = {"arrays": arrays, "facts": facts, "snapshot": snapshot}
         return Step(point.theta, value, -math.inf, self.passes, ending=ending, **more)
 
     def _sides(self, point: Point, loss: Truncated) -> _Sides:
