@@ -87,6 +87,12 @@ class TrainingCheckpoint:
         except OSError:  # a file system without locks
             pass
         self._remove(_PARTIAL)
+        if others := [path.name for path in self.folder.iterdir() if not _OWN.fullmatch(path.name)]:
+            self.close()
+            raise ParameterError(
+                f"{folder} has other files than checkpoints, such as {min(others)}; name a folder of its own for them",
+                parameter="checkpoint",
+            )
 
     def __enter__(self) -> Self:
         return self
