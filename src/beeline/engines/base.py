@@ -19,6 +19,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
@@ -142,6 +144,14 @@ class Rows(ABC):
     @abstractmethod
     def gather_local(self, vector: RowVector) -> AnyArray:
         """Bring a row vector here, in the rows' own order, that of `local` and `read`."""
+
+    def pieces(self, vector: RowVector) -> list[AnyArray]:
+        """A row vector as it lies, to be written somewhere: arrays that are one behind the other."""
+        return [self.gather_local(vector)]
+
+    def from_pieces(self, pieces: list[AnyArray]) -> RowVector:
+        """A row vector of what `pieces` gave, as a copy."""
+        return self.scatter_local(np.concatenate(pieces))
 
     def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
         """The entries of a row vector for some rows, by their places in the rows' own order."""

@@ -207,6 +207,16 @@ class LocalRows(Rows):
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
         return parts[0] if self.n_shards == 1 and self._disk is None else np.concatenate(parts)
 
+    def pieces(self, vector: RowVector) -> list[AnyArray]:
+        """The parts of all shards."""
+        return list(vector.parts)  # type: ignore[attr-defined]
+
+    def from_pieces(self, pieces: list[AnyArray]) -> RowVector:
+        """A copy of each part; on disk where memory is limited."""
+        if [len(piece) for piece in pieces] != [shard.n_rows for shard in self.shards]:
+            return super().from_pieces(pieces)
+        return self._kept(pieces if self._disk is not None else [np.array(piece) for piece in pieces])
+
     def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
         """The entries of a row vector for some rows."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]

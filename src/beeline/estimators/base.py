@@ -7,6 +7,7 @@ import sys
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from numbers import Real
+from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -61,6 +62,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     max_passes: float
     time_limit: float | None
     memory: str | int | None
+    checkpoint: str | PathLike[str] | None
     warm_start: bool
     random_state: Any
     callback: Callback | None
@@ -133,6 +135,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             max_passes=self.max_passes,
             time_limit=self.time_limit,
             seed=self._seed(),
+            checkpoint=self.checkpoint,
             resources=_NOTHING_SAID if self.memory is None else Resources(self.memory),
             **self._settings(),
         )
@@ -157,6 +160,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if self.model_.classes is not None:
             self.classes_ = self.model_.classes
         self.n_iter_ = max(1, round(self.report_.passes))
+        fitted.remove_checkpoint()
         return self
 
     def _refuse_search_options(self, groups: Any) -> None:  # noqa: ANN401

@@ -60,6 +60,9 @@ memory : str, int or None, default=None
     How much memory data may take, such as "400M", or bytes: for a `Store`, which is read in pieces of the right size,
     and for copies of arrays. Solvers that need more are refused, with the names of those that do not; "auto" takes one
     that fits. None: as much as is free.
+checkpoint : str, path or None, default=None
+    A folder in which to keep where training is, so that a process that was ended at any moment goes on from there, to
+    the same bits, when the same `fit` is called again. The folder is removed when `fit` is done. None: nothing is kept.
 warm_start : bool, default=False
     Begin from the model of the last `fit` where it has the same shape and classes.
 random_state : int, RandomState or None, default=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 from beeline._numbers import as_number
@@ -65,6 +66,7 @@ class QuantileRegressor(MeanLossRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -81,6 +83,7 @@ class QuantileRegressor(MeanLossRegressor):
             max_passes=max_passes,
             time_limit=time_limit,
             memory=memory,
+            checkpoint=checkpoint,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,
@@ -143,6 +146,7 @@ class HuberRegressor(MeanLossRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -159,6 +163,7 @@ class HuberRegressor(MeanLossRegressor):
             max_passes=max_passes,
             time_limit=time_limit,
             memory=memory,
+            checkpoint=checkpoint,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,
@@ -216,6 +221,7 @@ class MultiTaskRegressor(MeanLossRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -232,6 +238,7 @@ class MultiTaskRegressor(MeanLossRegressor):
             max_passes=max_passes,
             time_limit=time_limit,
             memory=memory,
+            checkpoint=checkpoint,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Literal
 
 from sklearn.utils import ClassifierTags, RegressorTags
@@ -83,6 +84,7 @@ class LinearModel(LinearEstimator):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -103,6 +105,7 @@ class LinearModel(LinearEstimator):
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.memory = memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from os import PathLike
 from typing import Any
 
 from beeline.estimators.base import FitIntercept, LinearRegressor, mixture
@@ -30,6 +31,7 @@ class MeanLossRegressor(LinearRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -45,6 +47,7 @@ class MeanLossRegressor(LinearRegressor):
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.memory = memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

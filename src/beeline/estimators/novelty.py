@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -89,6 +91,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.memory = memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,7 @@ class TweedieRegressor(_Rates):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -170,6 +172,7 @@ class TweedieRegressor(_Rates):
             max_passes=max_passes,
             time_limit=time_limit,
             memory=memory,
+            checkpoint=checkpoint,
             warm_start=warm_start,
             random_state=random_state,
             callback=callback,

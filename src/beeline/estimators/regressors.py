@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Literal
 
 from beeline.estimators.base import FitIntercept, LinearRegressor, mixture, one_of
@@ -62,6 +63,7 @@ class LinearSVR(LinearRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -79,6 +81,7 @@ class LinearSVR(LinearRegressor):
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.memory = memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -138,6 +141,7 @@ class ElasticNet(LinearRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -153,6 +157,7 @@ class ElasticNet(LinearRegressor):
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.memory = memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
@@ -203,6 +208,7 @@ class Lasso(LinearRegressor):
         max_passes: float = 1000,
         time_limit: float | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: Any = None,  # noqa: ANN401
         callback: Callback | None = None,
@@ -217,6 +223,7 @@ class Lasso(LinearRegressor):
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.memory = memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +20,10 @@ from beeline.fitting.tasks import link_of, make_task
 from beeline.model import Model, Report
 from beeline.selection import Selection
 from beeline.selection.folds import stratified_folds
-from beeline.selection.result import finite
+from beeline.selection.result import End, finite
 from beeline.solvers.base import Callback, Result, State, Status
 from beeline.training.calibration import fit_platt
+from beeline.training.checkpoint import TrainingCheckpoint
 from beeline.training.concerns import Concern, warn_of
 from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
@@ -53,6 +55,17 @@ class Fitted:
     model: Model
     results: list[Result]
     selection: Selection | None = None
+    checkpoint: TrainingCheckpoint | None = None
+
+    def remove_checkpoint(self) -> None:
+        """The model is where it belongs, and needs no checkpoint any more; one that was interrupted may still go on."""
+        if self.checkpoint is not None and not self._may_go_on:
+            self.checkpoint.remove()
+
+    @property
+    def _may_go_on(self) -> bool:
+        searching = self.selection is not None and self.selection.end in (End.INTERRUPTED, End.CALLBACK)
+        return searching or any(result.status in (Status.INTERRUPTED, Status.CALLBACK) for result in self.results)
 
 
 def fit(  # noqa: PLR0913 — what a user may give
@@ -114,44 +127,51 @@ def fit(  # noqa: PLR0913 — what a user may give
         selection = search(task, classes, settings)
     if selection is not None:
         task, settings, begin = chosen(task, settings, selection)
+    checkpoint = None
+    if settings.checkpoint is not None:
+        checkpoint = TrainingCheckpoint(settings.checkpoint, settings.checkpoint_interval, tell)
+    # The C that a search had found when it was interrupted need not be the one that it finds when it goes on.
+    kept = None if selection is not None and selection.end in (End.INTERRUPTED, End.CALLBACK) else checkpoint
     calibrates = settings.probability and classes is not None and task.loss.classifies and link_of(task) == "none"
     seconds = _time_to_train(settings, selection)
     deadline = None if seconds is None else time.perf_counter() + seconds
-    with settings.resources.in_use():
-        trained = train(
-            task,
-            settings.solver,
-            **_stopping(settings, seconds if seconds is None or not calibrates else _BEFORE_CALIBRATION * seconds),
-            callback=callback,
-            start=begin,
-            names=None if classes is None else classes.names.tolist(),
-            searched=selection is not None,
-        )
-    of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
-    model = Model(
-        weights=trained.weights,
-        intercepts=trained.intercepts,
-        extra=trained.extra,
-        classes=None if classes is None else classes.names,
-        loss=task.loss.name,
-        loss_settings=task.loss.settings,
-        link=link_of(task),
-        multilabel=task.loss.labels == "sets",
-        feature_names=feature_names or data.feature_names,
-        recipe=data.recipe,
-        settings=_recorded(settings, task, selection),
-        report=_report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock),
-        version=__version__,
-    )
-    if calibrates:
-        assert classes is not None
+    with checkpoint or nullcontext():
         with settings.resources.in_use():
-            platt, worst = _calibrate(task, classes, trained, settings, model, deadline)
-        concerns += worst
-        report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
-        model = replace(model, link="platt", platt=platt, report=report)
+            trained = train(
+                task,
+                settings.solver,
+                **_stopping(settings, seconds if seconds is None or not calibrates else _BEFORE_CALIBRATION * seconds),
+                callback=callback,
+                start=begin,
+                names=None if classes is None else classes.names.tolist(),
+                searched=selection is not None,
+                checkpoint=kept,
+            )
+        of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
+        model = Model(
+            weights=trained.weights,
+            intercepts=trained.intercepts,
+            extra=trained.extra,
+            classes=None if classes is None else classes.names,
+            loss=task.loss.name,
+            loss_settings=task.loss.settings,
+            link=link_of(task),
+            multilabel=task.loss.labels == "sets",
+            feature_names=feature_names or data.feature_names,
+            recipe=data.recipe,
+            settings=_recorded(settings, task, selection),
+            report=_report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock),
+            version=__version__,
+        )
+        if calibrates:
+            assert classes is not None
+            with settings.resources.in_use():
+                platt, worst = _calibrate(task, classes, trained, settings, model, deadline, kept)
+            concerns += worst
+            report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
+            model = replace(model, link="platt", platt=platt, report=report)
     warn_of(concerns)  # a search has warned of its own
-    return Fitted(model, trained.results, selection)
+    return Fitted(model, trained.results, selection, checkpoint)
 
 
 def _time_to_train(settings: Settings, selection: Selection | None) -> float | None:
@@ -185,7 +205,13 @@ def _recorded(settings: Settings, task: Task, selection: Selection | None) -> di
 
 
 def _calibrate(
-    task: Task, classes: Classes, trained: Trained, settings: Settings, model: Model, deadline: float | None
+    task: Task,
+    classes: Classes,
+    trained: Trained,
+    settings: Settings,
+    model: Model,
+    deadline: float | None,
+    checkpoint: TrainingCheckpoint | None,
 ) -> tuple[Floats, list[Concern]]:
     """(A and B an output, from scores of rows that were held out of the training; concerns about that).
 
@@ -206,7 +232,8 @@ def _calibrate(
         held_out = folds == fold
         rest = task.with_changes(sample_weight=np.where(held_out, 0.0, 1.0 if weights is None else weights))
         share = None if deadline is None else max(deadline - time.perf_counter(), 0.0) / (_FOLDS - fold)
-        part = train(rest, settings.solver, **_stopping(settings, share))
+        kept = None if checkpoint is None else checkpoint.part(f"fold-{fold}")
+        part = train(rest, settings.solver, **_stopping(settings, share), checkpoint=kept)
         results = part.results
         concerns += part.concerns
         partial = replace(model, weights=part.weights, intercepts=part.intercepts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from beeline.fitting.settings import Settings
 from beeline.fitting.tasks import link_of, make_task
 from beeline.losses import Loss, get_loss
 from beeline.selection import Selecting, Selection, select
+from beeline.training.checkpoint import SEARCH_FILE, TrainingCheckpoint
 from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
 from beeline.training.run import Trained
@@ -88,6 +90,9 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
     selecting = settings.selecting
     if selecting.time_limit is None and settings.time_limit is not None:
         selecting = replace(selecting, time_limit=_PART_OF_TIME * settings.time_limit)
+    if selecting.resume is None and settings.checkpoint is not None:
+        TrainingCheckpoint(settings.checkpoint, settings.checkpoint_interval).close()  # whether it can be used
+        selecting = replace(selecting, resume=Path(settings.checkpoint) / SEARCH_FILE)
     with settings.resources.in_use():
         return select(
             task,
@@ -126,4 +131,5 @@ def _names(kind: Callable[..., Any]) -> list[str]:
 
 def _known() -> list[str]:
     fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "time_limit", "probability", "resources")
-    return [*_names(Selecting), "memory", *(name for name in _names(Settings) if name not in fixed)]
+    kept = ("checkpoint", "checkpoint_interval")  # of a model; a search has `resume`
+    return [*_names(Selecting), "memory", *(name for name in _names(Settings) if name not in fixed + kept)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -17,6 +18,7 @@ from beeline.objective import Intercept
 from beeline.regularizers import Regularizer, get_regularizer
 from beeline.selection import Selecting
 from beeline.solvers.registry import SolverLike, solver_name, solver_settings, the_solver
+from beeline.training.checkpoint import check_interval
 from beeline.training.labels import ClassWeight
 from beeline.training.task import Multiclass
 
@@ -57,6 +59,9 @@ class Settings:
     time_limit
         Seconds for all of it; None: no limit. It is looked at after each iteration, and the best so far is taken. A
         search for C gets four fifths; with `probability`, the model gets half of what there is for training.
+    checkpoint, checkpoint_interval
+        A folder in which to keep where training is, and to go on from where it is there already, and the seconds
+        between two times that this is written; None: nothing is kept.
     selecting
         How C is searched for, where it is.
     resources
@@ -77,6 +82,8 @@ class Settings:
     max_passes: float = 1000
     time_limit: float | None = None
     seed: int = 0
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_interval: float = 30.0
     selecting: Selecting = Selecting()  # noqa: RUF009 — it is frozen
     resources: Resources = Resources()  # noqa: RUF009 — it is frozen
 
@@ -97,6 +104,9 @@ class Settings:
                 least = "; for next to no regularization take a small one such as 1e-8" if name == "alpha" else ""
                 raise ParameterError(Argument(name), f" must be positive and finite{auto}, not {value!r}{least}")
         as_seed(self.seed)
+        check_interval(self.checkpoint_interval)
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise ParameterError(Argument("checkpoint"), f" must be a folder, not {self.checkpoint!r}")
         if not isinstance(self.solver, str):
             the_solver(self.solver)  # which says what is wrong with it
         if (

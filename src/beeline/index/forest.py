@@ -7,7 +7,7 @@ V, in which the rows near to a hyperplane of normal ŵ are those near to −V(ŵ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -61,6 +61,16 @@ class Forest(Guide):
     def hits(self) -> int:  # type: ignore[override]
         """How many trees were still there."""
         return self.trees.hits
+
+    @property
+    def kept(self) -> list[int]:
+        """The trees that it still has."""
+        return self.trees.kept
+
+    def read_again(self, kept: Sequence[int]) -> None:
+        """Have these trees."""
+        for number in kept:
+            self.trees[number]
 
     # About what rows score.
 

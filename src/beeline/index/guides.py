@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -142,6 +142,15 @@ class Guide(ABC):
         """All leaves in an order that does not depend on their rows, some at a time, each of which is a fair sample."""
         order = random.permutation(n_leaves)
         yield from (order[k : k + _SOME] for k in range(0, n_leaves, _SOME))
+
+    @property
+    def kept(self) -> list[int]:
+        """The numbers of what it has read and still has, the last ones last; none of one that is in memory."""
+        return []
+
+    def read_again(self, kept: Sequence[int]) -> None:
+        """Have what another one had kept."""
+        assert not kept
 
     # Rows that it has in memory, if it has any.
 

@@ -128,6 +128,12 @@ class Trees:
         everything += self._files["node_distances"].length * 8
         return everything if self.room is None else min(everything, self.room)
 
+    @property
+    def kept(self) -> list[int]:
+        """The numbers of the trees that are kept, the one that was asked for last as the last."""
+        with self._lock:
+            return list(self._kept)
+
     def __getitem__(self, number: int) -> Tree:
         """A tree, read where it was not kept."""
         with self._lock:

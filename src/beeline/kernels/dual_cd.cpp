@@ -22,8 +22,10 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "dual_state.h"
@@ -35,6 +37,7 @@ namespace {
 
 using namespace nb::literals;
 using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutLongs = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Marks = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // The primal point of a run: the best one between the last one and the average of the weights since then.
@@ -273,6 +276,42 @@ class DualSweeps {
     for (std::size_t i = 0; i < active_; ++i) out.data()[rows_[i].number] = 1;
   }
 
+  // The numbers of the rows as they lie here, the active ones first.
+  void copy_order(OutLongs out) const {
+    for (std::size_t i = 0; i < rows_.size(); ++i) out.data()[i] = rows_[i].number;
+  }
+
+  // What a sweep goes on from beside w, the variables and their order: how many rows are active, where the random
+  // numbers are, the limits of shrinking, b₀, s and μᵀ Σ a_i x_i.
+  using Progress = std::tuple<std::size_t, std::uint64_t, double, double, double, double, double>;
+
+  Progress progress() const {
+    return {active_, random_.state(), limits_.low, limits_.high, centre_, sums_.total, sums_.means};
+  }
+
+  // Goes on where other sweeps over the same rows, with the same variables, were.
+  void resume(Longs order, const Progress& progress) {
+    constexpr std::size_t kNowhere = ~std::size_t{0};
+    std::vector<std::size_t> places(rows_.size() ? largest_number() + 1 : 0, kNowhere);
+    for (std::size_t i = 0; i < rows_.size(); ++i) places[rows_[i].number] = i;
+    std::vector<RowState> rows;
+    rows.reserve(rows_.size());
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const auto number = static_cast<std::size_t>(order.data()[k]);
+      if (number >= places.size() || places[number] == kNowhere) throw std::invalid_argument("these are other rows");
+      rows.push_back(rows_[places[number]]);
+      places[number] = kNowhere;
+    }
+    if (rows.size() != rows_.size() || std::get<0>(progress) > rows.size())
+      throw std::invalid_argument("these are other rows");
+    rows_ = std::move(rows);
+    active_ = std::get<0>(progress);
+    random_ = Random(std::get<1>(progress));
+    limits_ = {std::get<2>(progress), std::get<3>(progress)};
+    centre_ = std::get<4>(progress);
+    sums_ = {std::get<5>(progress), std::get<6>(progress)};
+  }
+
   double intercept() const { return centre_ + geometry_.intercept(sums_); }
   void set_centre(double b) { centre_ = b; }
   double total() const { return sums_.total; }
@@ -431,6 +470,9 @@ void bind_dual_cd(nb::module_& m) {
       .def("weighted_norm", &DualSweeps::weighted_norm)
       .def("copy_dual", &DualSweeps::copy_dual, "out"_a.noconvert())
       .def("copy_active", &DualSweeps::copy_active, "out"_a.noconvert())
+      .def("copy_order", &DualSweeps::copy_order, "out"_a.noconvert())
+      .def("progress", &DualSweeps::progress)
+      .def("resume", &DualSweeps::resume, "order"_a, "progress"_a)
       .def("set_centre", &DualSweeps::set_centre, "b"_a)
       .def_prop_ro("intercept", &DualSweeps::intercept)
       .def_prop_ro("total", &DualSweeps::total)

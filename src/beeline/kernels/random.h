@@ -18,6 +18,9 @@ class Random {
     return x ^ (x >> 31);
   }
 
+  // Where it is in its sequence; a generator with that seed goes on from there.
+  std::uint64_t state() const { return state_; }
+
   // A number from 0 to n − 1, n below 2³².
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32); }
 

@@ -53,6 +53,23 @@ class Point:
     def __init__(self, objective: Objective, theta: Floats, z: RowVector, *, is_exact: bool = False) -> None:
         self.objective, self.theta, self.z, self.is_exact = objective, theta, z, is_exact
 
+    def snapshot(self) -> dict[str, Any]:
+        """All that the same point is made of, to the same bits: θ, scores that do not follow from it, and the loss."""
+        z = None if self.is_exact else self.objective.rows.pieces(self.z)
+        return {"theta": self.theta, "z": z, "loss": vars(self).get("loss")}
+
+    @classmethod
+    def restored(cls, objective: Objective, snapshot: dict[str, Any]) -> Point:
+        """The point of a snapshot; one pass where its scores follow from θ."""
+        if snapshot["z"] is None:
+            point = objective.at(snapshot["theta"])
+        else:
+            theta = np.array(snapshot["theta"])
+            point = cls(objective, theta, objective.rows.from_pieces(snapshot["z"]))
+        if snapshot["loss"] is not None:
+            vars(point)["loss"] = snapshot["loss"]
+        return point
+
     @cached_property
     def _derivatives(self) -> tuple[RowVector, RowVector, Promise]:
         """Slopes and curvatures of the loss, and its sum: a smooth loss gives them in one go."""

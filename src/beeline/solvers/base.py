@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -26,6 +26,7 @@ from beeline.losses import VectorLoss, is_built_in
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
 from beeline.regularizers import fault_of_omega
+from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.needs import Needs, refusal, unmet
 from beeline.solvers.options import SolverOptions
 from beeline.solvers.result import (
@@ -230,22 +231,37 @@ class Solver(ABC):
         callback: Callback | None = None,
         *,
         watched: bool | None = None,
+        checkpoint: RunCheckpoint | None = None,
     ) -> Result:
-        """As `run`, for an objective that the solver is known to take."""
+        """As `run`, for an objective that the solver is known to take; a run that has a checkpoint goes on from it."""
         begin = as_state(start)
         if begin is not None:
             begin.check(objective, self.row_arrays)
         watched = callback is not None if watched is None else watched
-        return _Run(self, objective, callback, begin).through(self._all_steps(objective, begin, watched))
+        saved = None if checkpoint is None else checkpoint.load()
+        if saved is not None and "result" in saved:
+            return Result.from_document(saved["result"])
+        run = _Run(self, objective, callback, begin, checkpoint)
+        if saved is not None:
+            begin = run.restore(saved["run"], saved["steps"])
+        result = run.through(self._all_steps(objective, begin, watched, run))
+        if checkpoint is not None:
+            checkpoint.finish(result)
+        return result
 
-    def _all_steps(self, objective: Objective, start: State | None, watched: bool) -> Iterator[Step]:
+    def resumes(self, objective: Objective) -> bool:
+        """Whether its steps give snapshots, from which `steps` goes on to the same bits."""
+        return False
+
+    def _all_steps(self, objective: Objective, start: State | None, watched: bool, run: _Run) -> Iterator[Step]:
         """What a kernel solves at once, and from there on the steps."""
-        passes = 0.0
+        passes = run.passes_before
         limited = self.max_passes < _FEW_PASSES or (self.time_limit is not None and self.time_limit < _FEW_SECONDS)
         free = start is None and not watched and not limited
         if free and (first := self.solve_in_kernel(objective, self.max_passes)) is not None:
             yield first
             start, passes = State(first.theta, first.arrays() if first.arrays else {}), first.passes
+            run.passes_before = passes
         for step in self.steps(objective, start):
             yield replace(step, passes=passes + step.passes) if passes else step
 
@@ -265,9 +281,15 @@ class _Run:
     """
 
     def __init__(
-        self, solver: Solver, objective: Objective, callback: Callback | None, start: State | None = None
+        self,
+        solver: Solver,
+        objective: Objective,
+        callback: Callback | None,
+        start: State | None = None,
+        checkpoint: RunCheckpoint | None = None,
     ) -> None:
         self.solver, self.objective, self.callback, self.start = solver, objective, callback, start
+        self.checkpoint, self.passes_before = checkpoint, 0.0  # by a kernel, before the steps
         self.clock = time.perf_counter()
         self.null = objective.null
         self.scale = max(_NOTHING * self.null.size, _LEAST)
@@ -290,6 +312,8 @@ class _Run:
                 if (verdict := self._take(step)) is not None:
                     status = verdict
                     break
+                if self.checkpoint is not None:
+                    self.checkpoint.offer(self._snapshot, step.snapshot)
         except KeyboardInterrupt:
             if self.last is None:
                 raise
@@ -319,6 +343,38 @@ class _Run:
             self._ending() if status is Status.UNPROVEN and not doubt else "",
             doubt=doubt,
         )
+
+    def _snapshot(self) -> dict[str, Any]:
+        """What the loop goes on from, as its solver does from the snapshot of a step."""
+        last = self.last
+        assert last is not None
+        return {
+            "theta": self.theta,
+            "value": self.value,
+            "lowest": self.lowest,
+            "bound": self.bound,
+            "verified": self.verified is self.theta,
+            "without_weights": self.theta is self.null.theta,
+            "last": [last.passes, last.solver, last.facts, last.evaluated],
+            "trace": self.trace,
+            "iterations": self.iterations,
+            "passes_before": self.passes_before,
+            "seconds": time.perf_counter() - self.clock,
+        }
+
+    def restore(self, run: Mapping[str, Any], steps: Mapping[str, Any]) -> State:
+        """Go on where a run of the same problem was; from where its solver goes on."""
+        self.theta = self.null.theta if run["without_weights"] else np.array(run["theta"])
+        self.value, self.lowest, self.bound = run["value"], run["lowest"], run["bound"]
+        if run["verified"]:
+            self.verified = self.theta
+            self.point = self.objective.at(self.theta).with_loss_value()
+        passes, solver, facts, evaluated = run["last"]
+        self.last = Step(self.theta, self.value, self.bound, passes, solver=solver, facts=facts, evaluated=evaluated)
+        self.trace = [TracePoint(*point) for point in run["trace"]]
+        self.iterations, self.passes_before = run["iterations"], run["passes_before"]
+        self.clock -= run["seconds"]
+        return State(self.theta, snapshot=steps)
 
     def _state(self, name: str) -> State:
         """Where the run got to; what it took counts on from where it began."""

@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from beeline.solvers.bundle.planes import with_best_intercepts
 from beeline.solvers.needs import Needs
 from beeline.solvers.newton.newton import line_search
 from beeline.solvers.options import SolverOptions, option
-from beeline.solvers.state import theta_of
+from beeline.solvers.state import snapshot_of, theta_of
 
 __all__ = ["LBFGS", "LBFGSOptions"]
 
@@ -66,24 +67,35 @@ class LBFGS(Solver):
     kind_of_options = LBFGSOptions
     options: LBFGSOptions
 
+    def resumes(self, objective: Objective) -> bool:
+        """Always."""
+        return True
+
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
-        theta = theta_of(start)
-        if theta is not None and objective.regularizer.nonnegative:
-            signed = objective.n_weights
-            theta = np.append(np.maximum(theta[:signed], 0), theta[signed:])
         level = with_best_intercepts if objective.loss.convex else _as_it_is
-        point, passes = level(objective.at(theta), _LEVEL * self.tol), float(start is not None)
         pairs, bound, still = _Pairs(self.options.history), -math.inf, 0
         small = 0.0 if objective.loss.convex else self.tol * _norm_of_gradient(objective.at())
+        if (saved := snapshot_of(start)) is None:
+            point, passes = level(objective.at(_allowed(objective, start)), _LEVEL * self.tol), float(start is not None)
+        else:
+            point, (passes, bound, still) = Point.restored(objective, saved["point"]), saved["counters"]
+            pairs.kept.extend((np.array(s), np.array(y), product) for s, y, product in saved["pairs"])
+
+        def snapshot() -> dict[str, Any]:
+            return {"point": point.snapshot(), "counters": [passes, bound, still], "pairs": list(pairs.kept)}
+
         while True:
-            passes += 1
-            still = 0 if point.bound > bound else still + 1
-            bound = max(bound, point.bound)
+            if saved is None:
+                passes += 1
+                still = 0 if point.bound > bound else still + 1
+                bound = max(bound, point.bound)
             facts = {"significant_figures": significant_figures(point.value, bound)}
             is_small = small > 0 and _norm_of_gradient(point) <= small
             ending = f"its gradient has fallen to {self.tol:g} of what it is at zero weights" if is_small else ""
-            yield Step(point.theta, point.value, bound, passes, facts=facts, ending=ending)
+            if saved is None:
+                yield Step(point.theta, point.value, bound, passes, facts=facts, ending=ending, snapshot=snapshot)
+            saved = None
             moved, cost = _next(point, pairs)
             passes += cost
             if moved is None or (still > _PATIENCE and moved.value >= point.value):
@@ -94,6 +106,15 @@ class LBFGS(Solver):
             pairs.add(moved.theta - point.theta, smooth_gradient(moved) - smooth_gradient(point))
             point.forget()
             point = moved
+
+
+def _allowed(objective: Objective, start: State | None) -> Floats | None:
+    """The θ of a start, without negative weights where there may be none."""
+    theta = theta_of(start)
+    if theta is None or not objective.regularizer.nonnegative:
+        return theta
+    signed = objective.n_weights
+    return np.append(np.maximum(theta[:signed], 0), theta[signed:])
 
 
 def significant_figures(value: float, bound: float) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,9 @@ class Step:
         For how many iterations it stands: for one, but where a kernel took all of them together.
     point
         The point itself, where its scores were computed from θ: then J there need not be evaluated anew.
+    snapshot
+        Gives all that the solver goes on from after this step, to the same bits: numbers, texts and arrays, in lists
+        and dictionaries. It is asked for at once, and holds views. None: the solver cannot say.
     evaluated
         Whether J is a sum over all rows. Where it is not, it is what the solver can say without the pass that this
         would take: proven where there is a bound, else an estimate. The last such point is the best one. Where the
@@ -89,6 +92,7 @@ class Step:
     iterations: int = 1
     point: Point | None = None
     evaluated: bool = True
+    snapshot: Callable[[], Mapping[str, Any]] | None = None
 
     @property
     def gap(self) -> float:
@@ -184,6 +188,22 @@ class Result:
     def gap(self) -> float:
         """The relative distance from the optimum that the point is certified to have at most."""
         return relative_gap(self.objective, self.bound, self.scale)
+
+    def to_document(self) -> dict[str, Any]:
+        """Itself as numbers, texts and arrays, in lists and dictionaries."""
+        record = {its.name: getattr(self, its.name) for its in fields(self)}
+        state = self.state
+        more = {"theta": state.theta, "arrays": dict(state.arrays), "counters": dict(state.counters)}
+        return record | {"status": self.status.name, "state": more | {"solver": state.solver}}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Result:
+        """The result that `to_document` described."""
+        state = document["state"]
+        arrays = {name: np.array(array) for name, array in state["arrays"].items()}
+        restored = State(np.array(state["theta"]), arrays, state["counters"], state["solver"])
+        more = {"theta": np.array(document["theta"]), "status": Status[document["status"]], "state": restored}
+        return cls(**{**document, **more, "trace": [TracePoint(*point) for point in document["trace"]]})
 
     @property
     def sentence(self) -> str:

@@ -16,7 +16,7 @@ from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_
 from beeline.exceptions import ParameterError, SourceError
 from beeline.objective import Objective
 
-__all__ = ["State", "as_state", "theta_of"]
+__all__ = ["State", "as_state", "snapshot_of", "theta_of"]
 
 FORMAT, VERSION = "beeline-state", 1
 _ARRAY = "array."  # before the names of arrays in a file
@@ -43,6 +43,9 @@ class State:
         What it took to get here, over all runs that led here: `iterations` and `passes`.
     solver
         Whose state it is.
+    snapshot
+        All that its solver goes on from to the same bits, as `Step.snapshot` gave it; in the state of a run that is
+        resumed, and nowhere else.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class State:
     arrays: Mapping[str, Floats] = field(default_factory=dict)
     counters: Mapping[str, float] = field(default_factory=dict)
     solver: str = ""
+    snapshot: Mapping[str, Any] | None = None
 
     def check(self, objective: Objective, row_arrays: tuple[str, ...] = ()) -> None:
         """Raise `ParameterError` where θ is not one of the objective's, or an array does not have an entry a row.
@@ -113,6 +117,11 @@ def as_state(start: Floats | State | None) -> State | None:
 def theta_of(start: State | None) -> Floats | None:
     """The point of a state; None, which is zero, of none."""
     return None if start is None else start.theta
+
+
+def snapshot_of(start: State | None) -> Mapping[str, Any] | None:
+    """The snapshot of a run that is resumed; None of any other start."""
+    return None if start is None else start.snapshot
 
 
 def _plain(array: Floats) -> Floats:

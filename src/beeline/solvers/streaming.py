@@ -13,7 +13,9 @@ from beeline._types import Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.engines import Rows
 
-__all__ = ["Run", "read_ahead"]
+__all__ = ["Run", "read_ahead", "read_some"]
+
+_NEAR = 64  # rows between two that are read, that are read along with them
 
 Run = tuple[int, int]
 """Rows from the first number up to the second."""
@@ -37,3 +39,19 @@ def _read(rows: Rows, runs: Sequence[Run]) -> tuple[Ints, Block]:
     """(the numbers, the rows) of several runs of rows."""
     pieces = [replace(rows.read(*run), labels=None, weights=None, queries=None) for run in runs]
     return np.concatenate([np.arange(*run) for run in runs]), concatenate(pieces)
+
+
+def read_some(rows: Rows, numbers: Ints, longest: int) -> Block:
+    """Rows by their numbers, in this order; they are read in runs of up to so many rows."""
+    order, most = np.argsort(numbers, kind="stable"), max(_NEAR, longest)
+    ordered, pieces, first = numbers[order], list[Block](), 0
+    while first < len(ordered):
+        last, start = first + 1, int(ordered[first])
+        while last < len(ordered) and ordered[last] < min(ordered[last - 1] + _NEAR, start + most):
+            last += 1
+        block = _read(rows, [(start, int(ordered[last - 1]) + 1)])[1]
+        pieces.append(block.gather(ordered[first:last] - start))
+        first = last
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return concatenate(pieces).gather(back)

@@ -16,10 +16,12 @@ from beeline.exceptions import BeelineError
 from beeline.kernels import num_threads
 from beeline.objective import Objective
 from beeline.solvers.base import Callback, Result, Solver, State, Status, Step, never_negative
+from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.state import theta_of
 
 __all__ = ["solve_in_parallel"]
 
+Problem = tuple[Solver, Objective, State | None, RunCheckpoint | None]
 # Of all problems together, that one thread is done with before others have begun.
 _FEW_ENTRIES = 2**15
 
@@ -32,6 +34,7 @@ def solve_in_parallel(
     time_limit: float | None = None,
     *,
     forgiving: bool = False,
+    checkpoints: Sequence[RunCheckpoint | None] | None = None,
 ) -> list[Result]:
     """The results of several problems, each by a solver that takes it, on threads, in order; Ctrl-C stops them all.
 
@@ -46,11 +49,15 @@ def solve_in_parallel(
         Whether a problem whose solver fails becomes its null model, instead of ending all of them. What still ends all:
         errors that beeline raises on purpose, which tell of bad input; those of the callback; the failure of every
         problem.
+    checkpoints
+        Where each problem is kept on disk while it is worked on, and after; None: nowhere.
     """
+    kept = [None] * len(objectives) if checkpoints is None else checkpoints
     if len(objectives) == 1:
         solver = solvers[0] if time_limit is None else solvers[0].with_time_limit(time_limit)
-        return [solver.minimise(objectives[0], starts[0], callback)]
-    return _Parallel(callback, time_limit, forgiving, len(objectives)).solve(solvers, objectives, starts)
+        return [solver.minimise(objectives[0], starts[0], callback, checkpoint=kept[0])]
+    problems = list(zip(solvers, objectives, starts, kept, strict=True))
+    return _Parallel(callback, time_limit, forgiving, len(objectives)).solve(problems)
 
 
 class _Parallel:
@@ -68,17 +75,14 @@ class _Parallel:
         self.failures: list[Exception] = []
         self.of_callback: Exception | None = None
 
-    def solve(
-        self, solvers: Sequence[Solver], objectives: Sequence[Objective], starts: Sequence[State | None]
-    ) -> list[Result]:
-        """The results, in the order of the objectives."""
-        problems = zip(solvers, objectives, starts, strict=True)
-        if sum(o.rows.nnz for o in objectives) <= _FEW_ENTRIES:
+    def solve(self, problems: Sequence[Problem]) -> list[Result]:
+        """The results, in the order of the problems."""
+        if sum(objective.rows.nnz for _, objective, _, _ in problems) <= _FEW_ENTRIES:
             self.n_threads = 1
-            results = [self._run_here(*three) for three in problems]
+            results = [self._run_here(*problem) for problem in problems]
         else:
             with DaemonThreadPool(self.n_threads) as pool:
-                futures = [pool.submit(self._run, *three) for three in problems]
+                futures = [pool.submit(self._run, *problem) for problem in problems]
                 self._wait(futures)
             results = [future.result() for future in futures]
         if len(self.failures) == len(results):
@@ -94,13 +98,16 @@ class _Parallel:
             if any(future.done() and future.exception() for future in futures):
                 self.stopped.set()
 
-    def _run(self, solver: Solver, objective: Objective, start: State | None) -> Result:
+    def _run(
+        self, solver: Solver, objective: Objective, start: State | None, checkpoint: RunCheckpoint | None
+    ) -> Result:
         if self.interrupted.is_set() or self.stopped.is_set():
             status = Status.INTERRUPTED if self.interrupted.is_set() else Status.CALLBACK
             point = objective.at(theta_of(start))
             return Result(point.theta, point.value, -math.inf, status, 0, 0.0, 0.0, solver.name)
         try:
-            return self._timed(solver).minimise(objective, start, self._step, watched=self.callback is not None)
+            watched = self.callback is not None
+            return self._timed(solver).minimise(objective, start, self._step, watched=watched, checkpoint=checkpoint)
         except BeelineError:
             raise
         except Exception as error:
@@ -109,13 +116,15 @@ class _Parallel:
             self.failures.append(error)
             return _without_model(objective, solver, error)
 
-    def _run_here(self, solver: Solver, objective: Objective, start: State | None) -> Result:
+    def _run_here(
+        self, solver: Solver, objective: Objective, start: State | None, checkpoint: RunCheckpoint | None
+    ) -> Result:
         """As `_run`, in the thread that Ctrl-C reaches, which goes on with the next problem."""
         try:
-            result = self._run(solver, objective, start)
+            result = self._run(solver, objective, start, checkpoint)
         except KeyboardInterrupt:  # before the first step
             self.interrupted.set()
-            return self._run(solver, objective, start)
+            return self._run(solver, objective, start, checkpoint)
         if result.status is Status.INTERRUPTED:
             self.interrupted.set()
         return result

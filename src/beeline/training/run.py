@@ -22,8 +22,10 @@ from beeline.objective import Objective
 from beeline.objective.residual_correlation import chance_correlation, feature_spreads, residual_correlation
 from beeline.regularizers import check_regularizer
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Callback, Result, State, Status
+from beeline.solvers.base import Callback, Result, Solver, State, Status
+from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.registry import SolverLike
+from beeline.training.checkpoint import TrainingCheckpoint, fingerprint
 from beeline.training.concerns import Concern, concerns_about, gained
 from beeline.training.parallel import solve_in_parallel
 from beeline.training.task import Task
@@ -78,6 +80,7 @@ def train(  # noqa: PLR0913
     start: Trained | Sequence[State] | None = None,
     names: Sequence[object] | None = None,
     searched: bool = False,
+    checkpoint: TrainingCheckpoint | None = None,
 ) -> Trained:
     """Learn the task, without a warning.
 
@@ -98,18 +101,41 @@ def train(  # noqa: PLR0913
         The classes by their names, for concerns.
     searched
         Whether C was found by a search, which knows better whether another one would tell more.
+    checkpoint
+        Where to keep each problem while it is worked on, and to go on from where it is there already; None: nowhere.
     """
     objectives = task.objectives()
     check_own_parts(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
     chosen = chosen.with_time_limit(time_limit)
+    starts = _starts(objectives, start)
+    kept = None if checkpoint is None else _checkpoints(checkpoint, task, chosen, objectives, starts, renew=searched)
     results = solve_in_parallel(
-        [chosen] * len(objectives), objectives, _starts(objectives, start), callback, time_limit, forgiving=True
+        [chosen] * len(objectives), objectives, starts, callback, time_limit, forgiving=True, checkpoints=kept
     )
     hardly = not searched and _hardly_learned(objectives, results)
     concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
     thetas = [result.theta for result in results]
     return Trained(*outputs_of(objectives, thetas), results, tuple(concerns), extra_of(objectives, thetas))
+
+
+def _checkpoints(
+    checkpoint: TrainingCheckpoint,
+    task: Task,
+    solver: Solver,
+    objectives: list[Objective],
+    starts: Sequence[State | None],
+    *,
+    renew: bool,
+) -> list[RunCheckpoint]:
+    """A checkpoint for each problem; `renew`: another search may have found another C, whose training gives way."""
+    checkpoint.begin(fingerprint(task, solver, objectives[0], starts), renew=renew)
+    if checkpoint.tell is not None and not solver.resumes(objectives[0]):
+        checkpoint.tell(
+            f"{solver.name} keeps nothing on the way to this optimum: where training is ended, problems that are "
+            "solved stay so, and others begin anew"
+        )
+    return [checkpoint.run(number) for number in range(len(objectives))]
 
 
 def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:

@@ -130,6 +130,15 @@ def select(
             raise ParameterError(
                 Argument("cold"), " has no meaning with ", Argument("epsilon", "auto"), "; leave it out"
             )
+        if output is None and training.checkpoint is not None:
+            raise ParameterError(
+                Argument("checkpoint"),
+                " is for the training of a model; name one by ",
+                Argument("output"),
+                ", or say ",
+                Argument("resume"),
+                " to keep the search",
+            )
         limits: dict[str, Any] = {
             "rule": rule,
             "stop": stop,
@@ -151,6 +160,7 @@ def select(
                 trained = fitted(prepared, selection)
                 model = trained.model
                 model.save(target)
+                trained.remove_checkpoint()
                 if page is not None:
                     write_result_page(page, prepared, sources, selection, trained)
         facts = None if model is None else model_facts(model, str(output))
@@ -162,7 +172,7 @@ def select(
                 show_trained(facts, with_search=False)
         prepared.concerns.say()
         if was_interrupted(selection, cold=cold) or (facts is not None and facts["report"]["status"] == "interrupted"):
-            leave_interrupted(_left(selection, output, searching.resume))
+            leave_interrupted(_left(selection, output, searching.resume or training.checkpoint))
         prepared.concerns.leave()
 
 

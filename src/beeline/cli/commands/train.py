@@ -60,7 +60,8 @@ def train(
 
     DATA is a store, or whatever can be converted to one. Rows that do not fit in memory are kept in a store beside
     MODEL until the end, or for longer in the folder that --cache names. Ctrl-C ends the training and saves the best
-    model so far, with exit code 130. Where there is reason to doubt a model, it is saved too; a warning says why and
+    model so far, with exit code 130. With --checkpoint a training that was ended, in whatever way, goes on when the
+    same command is given again. Where there is reason to doubt a model, it is saved too; a warning says why and
     what to do, and the exit code is 3.
 
     Example: beeline train train.csv.gz -o income.model --label income --scale standard
@@ -82,6 +83,7 @@ def train(
             selection = search_for_C(prepared, sources, page, to_train=True) if settings.searches else None
             trained = fitted(prepared, selection)
         trained.model.save(target)
+        trained.remove_checkpoint()
         if page is not None:
             write_result_page(page, prepared, sources, selection, trained)
         facts = model_facts(trained.model, target) | {"loss_chosen_because": prepared.why}
@@ -93,9 +95,9 @@ def train(
             show_trained(facts)
         prepared.concerns.say()
         if facts["report"]["status"] == "interrupted":
-            leave_interrupted(f"the best model so far was saved as {output}")
+            leave_interrupted(f"the best model so far was saved as {output}" + training.goes_on)
         if selection is not None and was_interrupted(selection):
-            leave_interrupted(f"the model with the best C so far was saved as {output}")
+            leave_interrupted(f"the model with the best C so far was saved as {output}" + training.goes_on)
         prepared.concerns.leave()
 
 

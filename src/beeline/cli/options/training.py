@@ -156,10 +156,28 @@ class TrainingOptions:
         ),
     ] = None
 
+    checkpoint: Annotated[
+        str | None,
+        Option(
+            "Keep where training is in this folder, and go on from there, to the same bits, when the same command is "
+            "given again. The folder is removed when the model is saved.",
+            metavar="FOLDER",
+        ),
+    ] = None
+    checkpoint_interval: Annotated[
+        float,
+        Option("Seconds between two times that this is written; 0: after every iteration.", metavar="SECONDS"),
+    ] = 30.0
+
     @property
     def named_loss(self) -> str | None:
         """The loss that was named, or that the form of several classes implies; None: labels decide."""
         return self.loss or _IMPLIED.get(self.multiclass)
+
+    @property
+    def goes_on(self) -> str:
+        """What to say of a training that was interrupted and can go on; nothing where it cannot."""
+        return "" if self.checkpoint is None else f"; the same command goes on from {self.checkpoint}"
 
     @property
     def searches_epsilon(self) -> bool:
@@ -182,7 +200,8 @@ class TrainingOptions:
                 Argument("regularizer", "elastic_net"),
                 "; leave it out",
             )
-        same = ("nonnegative", "intercept", "multiclass", "max_passes", "time_limit", "seed")
+        same = ["nonnegative", "intercept", "multiclass", "max_passes", "time_limit", "seed"]
+        same += ["checkpoint", "checkpoint_interval"]
         return {name: getattr(self, name) for name in same} | {
             "solver": self._solver(),
             "resources": Resources(self.memory, threads),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -116,6 +116,24 @@ class Segments(Dataset):
             weakref.finalize(self, self._file.close)
         return self._file
 
+    def layout(self) -> list[list[Any]]:
+        """Of each segment how many rows it has, whether it lies in the file, and the types of its numbers."""
+        return [[segment.n_rows, isinstance(segment, _Spilled), *_types(segment)] for segment in self._segments]
+
+    @classmethod
+    def laid_out(cls, n_features: int, layout: list[list[Any]], data: Dataset, picked: Ints) -> Segments:
+        """The picked rows of a data set, in segments of this layout."""
+        made, first = cls(n_features), 0
+        for n_rows, in_file, *types in layout:
+            block = data.gather(picked[first : first + n_rows])
+            arrays = zip((block.values, block.indptr, block.indices), types, strict=True)
+            values, indptr, indices = (None if a is None else a.astype(kind, copy=False) for a, kind in arrays)
+            assert values is not None
+            typed = Block(values, n_features, indptr, indices)
+            made._segments.append(_Spilled(made._scratch(), typed) if in_file else typed)
+            first += n_rows
+        return made
+
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
         """All rows, segment by segment."""
         return (segment if isinstance(segment, Block) else segment.block() for segment in self._segments)
@@ -178,3 +196,10 @@ class Segments(Dataset):
     def queries(self) -> Ints | None:
         """None."""
         return None
+
+
+def _types(segment: Block | _Spilled) -> list[str | None]:
+    """The types of values, positions and indices."""
+    if isinstance(segment, _Spilled):
+        return [None if place is None else place[2].name for place in segment.places]
+    return [None if a is None else a.dtype.name for a in (segment.values, segment.indptr, segment.indices)]

@@ -17,9 +17,20 @@ from beeline._types import AnyArray
 from beeline.data.files.atomic import replacing
 from beeline.exceptions import SourceError
 
-__all__ = ["NotTensorsError", "Tensors", "checksum", "read_tensors", "write_tensors"]
+__all__ = ["NotTensorsError", "Tensors", "checksum", "map_tensors", "read_tensors", "write_tensors"]
 
-_TYPES = {"float64": "F64", "int64": "I64", "int32": "I32", "uint8": "U8"}
+_TYPES = {
+    "float64": "F64",
+    "int64": "I64",
+    "uint64": "U64",
+    "float32": "F32",
+    "int32": "I32",
+    "uint32": "U32",
+    "uint16": "U16",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
+_KINDS = {code: np.dtype(name) for name, code in _TYPES.items()}
 
 Tensors = dict[str, AnyArray]
 
@@ -49,6 +60,31 @@ def read_tensors(path: Path) -> tuple[dict[str, str], Tensors]:
         raise SourceError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
     except (SafetensorError, TypeError, ValueError, AttributeError, KeyError) as error:  # or of types NumPy has not
         raise NotTensorsError(str(error)) from error
+
+
+def map_tensors(path: Path) -> tuple[dict[str, str], Tensors]:
+    """As `read_tensors`, but the arrays are read as they are used: for those that may be larger than the memory."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        path.open("rb").close()
+        with safe_open(path, framework="numpy") as file:  # which looks at sizes and places
+            metadata = file.metadata() or {}
+        raw = np.memmap(path, np.uint8, mode="r")
+        start = 8 + int(raw[:8].view("<u8")[0])
+        record = json.loads(raw[8:start].tobytes())
+        record.pop("__metadata__", None)
+        return metadata, {name: _mapped(raw[start:], its) for name, its in record.items()}
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except (SafetensorError, TypeError, ValueError, AttributeError, KeyError) as error:
+        raise NotTensorsError(str(error)) from error
+
+
+def _mapped(raw: AnyArray, its: dict[str, Any]) -> AnyArray:
+    start, stop = its["data_offsets"]
+    array: AnyArray = raw[start:stop].view(_KINDS[its["dtype"]]).reshape(its["shape"])
+    return array
 
 
 def _header(metadata: dict[str, str], tensors: Tensors) -> bytes:

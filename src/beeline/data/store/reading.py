@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -82,6 +83,19 @@ class ChunkReader:
                 self._held += self._size(chunk)
             self._make_room()
             return [found[chunk] for chunk in chunks]
+
+    def snapshot(self) -> dict[str, Any]:
+        """The numbers of the chunks that are kept, the one that was asked for last behind, and what was counted."""
+        with self._lock:
+            return {"kept": list(self._kept), "counters": [self.bytes_read, self.hits, self.misses]}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Have read what another reader had by its snapshot."""
+        self.read(snapshot["kept"])
+        with self._lock:
+            for chunk in snapshot["kept"]:
+                self._kept.move_to_end(chunk)
+            self.bytes_read, self.hits, self.misses = snapshot["counters"]
 
     def close(self) -> None:
         """Close the files; what was read stays as it is."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from beeline.solvers.bundle.planes import (
 )
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
+from beeline.solvers.state import snapshot_of
 
 __all__ = ["Bundle", "BundleOptions"]
 
@@ -51,6 +52,7 @@ _SLACKS = (0.01, 0.1, 0.5)  # of λ: a weight with more may be zero
 _PATIENCE, _PROGRESS = 100, 0.98  # steps in which the gap must fall by a little before the solver gives up
 _PLANES_BYTES = 1 << 29
 _MOST_PLANES, _FEWEST_PLANES = 500, 20
+_OF_PROGRESS = ("value", "bound", "still", "planes", "noted", "step", "lean")  # what changes from step to step
 
 _NEEDS_OF_LINE = Needs(
     omega="l2_part",
@@ -154,38 +156,58 @@ class Bundle(Solver):
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One plane at a time."""
         penalty = self._penalty(objective)
-        theta = objective.null.theta if start is None else start.theta
-        if start is not None and penalty.lower is not None and penalty.upper is not None:
-            theta = np.array(theta, dtype=np.float64)
-            theta[: objective.n_regularized] = np.clip(theta[: objective.n_regularized], penalty.lower, penalty.upper)
         model, run = self._model(objective, penalty), _Progress(objective, self.tol)
-        best, passes = objective.at(theta), float(start is not None)
-        plane, best = tangent(best, run.accuracy)
+        if (saved := snapshot_of(start)) is None:
+            best, passes = objective.at(_allowed(objective, penalty, start)), float(start is not None)
+            plane, best = tangent(best, run.accuracy)
+        else:
+            best, passes = Point.restored(objective, saved["best"]), saved["passes"]
+            weights, intercepts = saved["minimum"]
+            minimum = Minimum(np.array(weights), np.array(intercepts), saved["bound"])
+            model.restore(saved["model"])
+            run.restore(saved["run"])
+
+        def snapshot() -> dict[str, Any]:
+            of_minimum = {"minimum": [minimum.weights, minimum.intercepts], "bound": minimum.bound}
+            of_run = {"run": run.snapshot(), "model": model.snapshot(), "passes": passes}
+            return {"best": best.snapshot(), **of_minimum, **of_run}
+
+        goes_on: dict[str, Any] = {"snapshot": snapshot} if self.resumes(objective) else {}
         while True:
+            if saved is None:
+                passes += 1
+                _check(best)
+                model.add(plane)
+                try:
+                    minimum = model.minimise(min(run.gap, best.value))  # J is never negative
+                except UnsolvableError:
+                    yield Step(best.theta, best.value, run.bound, passes, final=True, facts=run.facts(model, penalty))
+                    return
+                if minimum.slack is not None and best.value - minimum.bound <= self.tol * best.value:
+                    best, tried = _sparsified(best, minimum.slack, run.accuracy)
+                    passes += tried
+                final, facts = run.note(best.value, minimum.bound), run.facts(model, penalty)
+                yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=facts, **goes_on)
+            saved = None
             passes += 1
-            _check(best)
-            model.add(plane)
-            try:
-                minimum = model.minimise(min(run.gap, best.value))  # J is never negative
-            except UnsolvableError:
-                yield Step(best.theta, best.value, run.bound, passes, final=True, facts=run.facts(model, penalty))
-                return
-            if minimum.slack is not None and best.value - minimum.bound <= self.tol * best.value:
-                best, tried = _sparsified(best, minimum.slack, run.accuracy)
-                passes += tried
-            final = run.note(best.value, minimum.bound)
-            yield Step(best.theta, best.value, minimum.bound, passes, final=final, facts=run.facts(model, penalty))
-            passes += 1
-            if self.options.variant != "ocas":
-                plane, near = tangent(objective.at(_theta(best, minimum)), run.accuracy)
-                best = min(best, near, key=lambda point: point.value)
-            elif is_piecewise_linear(objective) and objective.intercept != "free":
-                best, plane, again = _advance_with_cut(best, minimum, run, penalty)
-                passes += again
-            else:
-                best, near = _advance(best, minimum, run, bounded=penalty.bounded)
-                best, plane, near = with_best_intercepts_and_tangent(best, near, run.accuracy)
-                best = min(best, near, key=lambda point: point.value)
+            best, plane, again = self._next_plane(best, minimum, run, penalty)
+            passes += again
+
+    def resumes(self, objective: Objective) -> bool:
+        """Where a model lies in its planes alone: a linear programme lives in HiGHS, with what that has learned."""
+        return self.options.variant == "line" or bool(self._penalty(objective).l2)
+
+    def _next_plane(self, best: Point, minimum: Minimum, run: _Progress, penalty: Penalty) -> tuple[Point, Plane, int]:
+        """(the best point so far, the next plane, passes beyond the two of every step)."""
+        o = best.objective
+        if self.options.variant != "ocas":
+            plane, near = tangent(o.at(_theta(best, minimum)), run.accuracy)
+        elif is_piecewise_linear(o) and o.intercept != "free":
+            return _advance_with_cut(best, minimum, run, penalty)
+        else:
+            best, near = _advance(best, minimum, run, bounded=penalty.bounded)
+            best, plane, near = with_best_intercepts_and_tangent(best, near, run.accuracy)
+        return min(best, near, key=lambda point: point.value), plane, 0
 
     def _penalty(self, objective: Objective) -> Penalty:
         omega, strength = objective.regularizer, objective.strength
@@ -218,6 +240,16 @@ class Bundle(Solver):
         if options.variant == "ocas" and CentredModel.takes(penalty, planes):
             return CentredModel(penalty, planes, scale, self.tol)
         return LinearProgramModel(penalty, planes, scale)
+
+
+def _allowed(objective: Objective, penalty: Penalty, start: State | None) -> Floats:
+    """Where to begin: at a start, brought within the bounds, or at no weights at all."""
+    if start is None:
+        return objective.null.theta
+    theta, n = np.array(start.theta, dtype=np.float64), objective.n_regularized
+    if penalty.lower is not None and penalty.upper is not None:
+        theta[:n] = np.clip(theta[:n], penalty.lower, penalty.upper)
+    return theta
 
 
 def _check(point: Point) -> None:
@@ -327,6 +359,14 @@ class _Progress:
         self.noted = math.inf  # the gap when it last fell by much
         self.step = 1.0  # where a line search looks first
         self.lean = 0.0  # of the intercept, at the end of the last line
+
+    def snapshot(self) -> dict[str, Any]:
+        """What it goes on from."""
+        return {name: getattr(self, name) for name in _OF_PROGRESS}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        vars(self).update({name: snapshot[name] for name in _OF_PROGRESS})
 
     @property
     def accuracy(self) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +55,14 @@ class PlanesModel(ABC):
     def minimise(self, gap: float) -> Minimum:
         """Its minimum, so accurately that a bound loses a small part of the gap."""
 
+    def snapshot(self) -> dict[str, Any] | None:
+        """All that it goes on from, to the same bits; None where it cannot say."""
+        return None
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        raise NotImplementedError
+
     @property
     @abstractmethod
     def nbytes(self) -> int:
@@ -75,6 +85,14 @@ class QuadraticModel(PlanesModel):
 
     def __init__(self, penalty: Penalty, planes: Planes) -> None:
         self.penalty, self.planes = penalty, planes
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """The planes."""
+        return self.planes.snapshot()
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self.planes.restore(snapshot)
 
     def add(self, plane: Plane) -> None:
         """Another plane; its products with the others cost planes × weights steps."""
@@ -192,6 +210,14 @@ class SinglePlane(PlanesModel):
     def __init__(self, penalty: Penalty, n_weights: int) -> None:
         self.penalty = penalty
         self.slope, self.offset, self.slope_error, self._steepest = np.zeros(n_weights), 0.0, 0.0, 0.0
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """The one plane."""
+        return {"slope": self.slope, "numbers": [self.offset, self.slope_error, self._steepest]}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self.slope, (self.offset, self.slope_error, self._steepest) = np.array(snapshot["slope"]), snapshot["numbers"]
 
     def add(self, plane: Plane) -> None:
         """Mix it in."""

@@ -10,7 +10,9 @@ with kinks, the right mean of the tangents on both sides of the best intercept i
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -277,6 +279,21 @@ class Planes:
         self.made = 0
         self.most = 1
         self.steepest = 0.0  # the largest ‖a‖² of any plane so far
+
+    def snapshot(self) -> dict[str, Any]:
+        """All planes, and the last solution."""
+        columns = {name: getattr(self, name)[: self.count] for name in _COLUMNS}
+        numbers = [len(self._slopes), self.count, self.made, self.most, self.steepest]
+        return {"columns": columns, "gram": np.ascontiguousarray(self.gram), "alpha": self.alpha, "numbers": numbers}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        room, self.count, self.made, self.most, self.steepest = snapshot["numbers"]
+        self._gram, self.alpha = np.zeros((room, room)), np.array(snapshot["alpha"])
+        self._gram[: self.count, : self.count] = snapshot["gram"]
+        for name, kept in snapshot["columns"].items():
+            setattr(self, name, np.zeros((room, *kept.shape[1:]), kept.dtype))
+            getattr(self, name)[: self.count] = kept
 
     @property
     def slopes(self) -> Block:

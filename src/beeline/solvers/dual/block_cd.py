@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, concatenate
-from beeline.engines import RowVector
+from beeline.engines import Rows, RowVector
 from beeline.engines.verbs import columns, products
 from beeline.kernels import dot
 from beeline.objective import Objective, Point, conjugate_bound
@@ -23,7 +24,8 @@ from beeline.solvers.dual.shuffled import Centred
 from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.options import SolverOptions, option
-from beeline.solvers.streaming import Run, read_ahead
+from beeline.solvers.state import snapshot_of
+from beeline.solvers.streaming import Run, read_ahead, read_some
 
 __all__ = ["BlockCD", "BlockCDOptions"]
 
@@ -31,6 +33,7 @@ _MOST_UNCHECKED = 4  # passes without a look at the gap
 _PIECES = 16  # runs of rows that a block is made of
 _CACHE = 8  # part of the memory for rows that are kept from block to block
 _ENTRY_BYTES, _ROW_BYTES = 8, 120  # of rows, and of what is held of each while its block is worked on
+_NUMBERS = ("passes", "n_passes", "unchecked", "bound", "grown", "ratio", "n_averaged")  # of a run, beside its arrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,12 @@ class BlockCD(Solver):
                 run.check()
             best = run.best
             assert best is not None  # the first pass is looked at
-            yield Step(best.theta, best.value, run.bound, run.passes, final=still, arrays=run.arrays)
+            arrays, snapshot = run.arrays, run.snapshot
+            yield Step(best.theta, best.value, run.bound, run.passes, final=still, arrays=arrays, snapshot=snapshot)
+
+    def resumes(self, objective: Objective) -> bool:
+        """Always."""
+        return True
 
 
 class _Kept:
@@ -109,6 +117,11 @@ class _Kept:
             return numbers, block
         return np.concatenate([numbers, self.numbers[others]]), concatenate([block, self.block.gather(others)])
 
+    def read_again(self, rows: Rows, numbers: Ints) -> None:
+        """Keep rows of which the numbers alone are known."""
+        longest = rows.n_rows // (rows.n_shards * _PIECES)
+        self.numbers, self.block = numbers, read_some(rows, numbers, longest) if len(numbers) else None
+
     def take(self, numbers: Ints, block: Block, active: AnyArray) -> None:
         """Keep the rows that are active, at random as many as there is room for."""
         rows = np.flatnonzero(active)
@@ -131,11 +144,36 @@ class _Passes:
         self.dual = o.rows.map(columns.constant, value=np.zeros(k) if self.several else 0.0)
         w = np.zeros((o.rows.n_features, k)) if self.several else np.zeros(o.rows.n_features)
         self.blocks = self._blocks(w)
-        if start is not None:
+        if start is not None and start.snapshot is None:
             self._begin(start)
         room = _ALL if o.rows.memory is None else o.rows.memory // _CACHE
         self.kept = _Kept(room if solver.options.cache and o.rows.n_shards > 1 else 0, solver.seed)
         self.average, self.intercept, self.n_averaged = w.copy(), np.zeros(k) if self.several else 0.0, 0
+        if (saved := snapshot_of(start)) is not None:
+            self._restore(saved)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that the next pass goes on from; of rows that are kept their numbers, by which they are read again."""
+        assert self.best is not None
+        return {
+            "best": self.best.snapshot(),
+            "dual": self.objective.rows.pieces(self.dual),
+            "blocks": self.blocks.snapshot(),
+            "kept": self.kept.numbers,
+            "average": self.average,
+            "intercept": self.intercept,
+            "numbers": {name: getattr(self, name) for name in _NUMBERS},
+        }
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        rows = self.objective.rows
+        self.best, self.dual = Point.restored(self.objective, saved["best"]), rows.from_pieces(saved["dual"])
+        self.blocks.variables = RowsDual(rows, self.dual)
+        self.blocks.restore(saved["blocks"])
+        self.kept.read_again(rows, np.array(saved["kept"]))
+        self.average[:] = saved["average"]
+        self.intercept = np.array(saved["intercept"]) if self.several else saved["intercept"]
+        vars(self).update(saved["numbers"])
 
     def _blocks(self, w: Floats) -> DualBlocks | ClassBlocks:
         o, seed, variables = self.objective, self.solver.seed, RowsDual(self.objective.rows, self.dual)

@@ -7,7 +7,8 @@ stay as they are: those matter to it only by w = Σ a_i x_i/λ and, for the inte
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -252,6 +253,15 @@ class DualBlocks:
         self._sums, self._centre = self.sums, self.centre
         self.variables.put(self._numbers, a)
         self._numbers = None
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the next block goes on from beside the variables, after `leave`."""
+        return {"w": self.w, "sums": self._sums, "centre": self._centre, "n_blocks": self._n_blocks}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self.w[:], self._sums = snapshot["w"], tuple(snapshot["sums"])
+        self._centre, self._n_blocks = snapshot["centre"], snapshot["n_blocks"]
 
     def sweep(self, times: int = 1) -> float:
         """So many sweeps over the block, fewer where nothing moves any more; by how much the dual grew."""

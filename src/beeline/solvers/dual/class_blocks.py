@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
@@ -65,6 +68,16 @@ class ClassBlocks:
         self.variables.put(self._numbers, a)
         self._fetch()
         self._numbers = None
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the next block goes on from beside the variables, after `leave`."""
+        return {"w": self.w, "sums": self.sums, "centre": self.centre, "n_blocks": self._n_blocks}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        totals, means = map(np.array, snapshot["sums"])
+        self.w[:], self.sums, self.centre = snapshot["w"], (totals, means), np.array(snapshot["centre"])
+        self._n_blocks = snapshot["n_blocks"]
 
     def _fetch(self) -> None:
         """Bring weights and sums here."""

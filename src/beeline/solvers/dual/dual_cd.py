@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from beeline.solvers.dual.blocks import Geometry, Visits, sweeps_over
 from beeline.solvers.dual.shuffled import ShuffledRows
 from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
+from beeline.solvers.state import snapshot_of
 
 __all__ = ["LOSSES_WITH_DUAL", "DualCD"]
 
@@ -30,6 +31,8 @@ LOSSES_WITH_DUAL = frozenset(
 _ROUGH_TOL = 1e-6
 # Up to so much work of a sweep, in entries, the first sweeps and gap checks are made in one call.
 _LITTLE_WORK, _FIRST_PASSES = 2**15, 30
+# Of a run, beside its arrays.
+_NUMBERS = ("passes", "n_sweeps", "intercepts", "totals", "n_averaged", "dual", "growth", "ratio")
 
 
 class DualCD(Solver):
@@ -56,6 +59,10 @@ class DualCD(Solver):
     name = "dual_cd"
     needs = Needs(duals=LOSSES_WITH_DUAL, omega="l2", nonnegative=False, rows="memory", most_rows=FEWER_THAN_2_32)
     row_arrays = ("dual",)
+
+    def resumes(self, objective: Objective) -> bool:
+        """Always."""
+        return True
 
     def __init__(
         self,
@@ -99,13 +106,18 @@ class DualCD(Solver):
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """A few sweeps, then a look at all rows."""
         descent = _Descent(self.shuffled(objective.rows), objective, start, self)
-        bound = -np.inf
+        bound = -np.inf if (saved := snapshot_of(start)) is None else saved["bound"]
+
+        def snapshot() -> dict[str, Any]:
+            return {"bound": bound, **descent.snapshot()}
+
         while True:
             moved = descent.sweep()
             best = descent.check_gap()
             bound = max(bound, descent.bound())
             descent.ratio = max(1.0, (best.value - bound) / max(descent.growth, 1e-300))
-            yield Step(best.theta, best.value, bound, descent.passes, final=not moved, arrays=descent.arrays)
+            arrays = descent.arrays
+            yield Step(best.theta, best.value, bound, descent.passes, final=not moved, arrays=arrays, snapshot=snapshot)
 
 
 class _Descent:
@@ -126,13 +138,16 @@ class _Descent:
         self.best: Point | None = None
         self.passes, self.n_sweeps = 0.0, 0
         self.labels, self.costs = o.rows.gather_local(o.labels), o.rows.gather_local(o.costs)
-        a, b = np.zeros(o.rows.n_rows), 0.0
-        if start is not None:
+        a, b, saved = np.zeros(o.rows.n_rows), 0.0, snapshot_of(start)
+        if saved is not None:
+            a = np.array(saved["variables"])
+        elif start is not None:
             own = dual_of(start, objective.rows)
             begin = warm_start(o, self.labels, self.costs, start, self.tol, own)
             self.best, a, b = begin.point, begin.variables, begin.intercept
             self.passes += begin.passes
-        self.w = rows.block.transposed(a) / self.modulus if start is not None else np.zeros(o.rows.n_features)
+        warm = start is not None and saved is None
+        self.w = rows.block.transposed(a) / self.modulus if warm else np.zeros(o.rows.n_features)
         geometry = Geometry.of(o, rows.centred if o.intercept == "free" else None)
         visits = Visits.of_all(rows, geometry)
         self.sweeps = sweeps_over(visits, self.labels, self.costs, a, self.w, o.loss, geometry, seed=solver.seed)
@@ -143,6 +158,30 @@ class _Descent:
         self.total = o.total_cost if o.intercept == "free" else np.inf
         self.dual = 0.0  # what it has grown by
         self.growth, self.ratio = 0.0, 4.0  # of the last sweep, and the usual ratio of the gap to it
+        if saved is not None:
+            self._restore(saved)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that the next sweep goes on from."""
+        variables, order = np.empty(self.objective.rows.n_rows), np.empty(self.sweeps.size, np.int64)
+        self.sweeps.copy_dual(variables)
+        self.sweeps.copy_order(order)
+        assert self.best is not None
+        return {
+            "best": self.best.snapshot(),
+            "variables": variables,
+            "order": order.astype(np.uint32),
+            "sweeps": self.sweeps.progress(),
+            "w": self.w,
+            "average": self.average,
+            "numbers": {name: getattr(self, name) for name in _NUMBERS},
+        }
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        self.best = Point.restored(self.objective, saved["best"])
+        self.w[:], self.average[:] = saved["w"], saved["average"]
+        vars(self).update(saved["numbers"])
+        self.sweeps.resume(saved["order"].astype(np.int64), tuple(saved["sweeps"]))
 
     def run(self, max_passes: float) -> Point:
         """The point where a kernel takes the gap for small enough, after all the sweeps and gap checks it took."""

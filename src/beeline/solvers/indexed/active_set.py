@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
-from beeline.data.core.dataset import ArrayDataset
+from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.core.segments import Segments
 from beeline.engines.threads import LocalRows, shards_of
 from beeline.index import Pilot
@@ -19,6 +21,8 @@ from beeline.solvers.indexed.searching import Found
 from beeline.solvers.state import State
 
 __all__ = ["ActiveSet"]
+
+Targets = Callable[[Ints], tuple[Floats, Floats]]  # the labels and costs of rows by their places
 
 _NOWHERE = -1  # the chunk of random rows that have not been found in their own
 _NARROW = 2**16  # features that 16 bits can tell apart
@@ -59,6 +63,19 @@ class ActiveSet:
     def nbytes(self) -> int:
         """What it takes of memory."""
         return self._rows.nbytes + self.ROW_BYTES * len(self)
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the same set is made of: the places of its rows, which are read again."""
+        kept = {name: getattr(self, name) for name in ("positions", "chunks", "guards", "dual")}
+        return {**kept, "segments": self._rows.layout()}
+
+    def restore(self, snapshot: Mapping[str, Any], store: Dataset, targets_of: Targets) -> None:
+        """Become the set of a snapshot, whose rows are those of a store."""
+        for name in ("positions", "chunks", "guards", "dual"):
+            setattr(self, name, np.array(snapshot[name]))
+        self.labels, self.costs = targets_of(self.positions)
+        self._rows = Segments.laid_out(self._rows.n_features, snapshot["segments"], store, self.positions)
+        self._order = np.argsort(self.positions, kind="stable")
 
     def scores(self, w: Floats, b: float) -> Floats:
         """The scores of its rows."""

@@ -142,6 +142,10 @@ class Indexed(Solver):
         run = BlockLearning if self.options.variant == "ibcd" else Learning
         return run(self, objective).steps(start)
 
+    def resumes(self, objective: Objective) -> bool:
+        """From one query to the next, where the active set is solved as a whole."""
+        return self.options.variant == "whole"
+
     def concern(self, result: Result) -> str | None:
         """Also where cutting off would have given up a class."""
         if result.status is Status.UNPROVEN and result.facts.get("crowded"):

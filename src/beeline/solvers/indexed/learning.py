@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +15,11 @@ from beeline._types import AnyArray, Floats
 from beeline.index import Place
 from beeline.objective import Objective
 from beeline.solvers.bundle.line_search import is_piecewise_linear
+from beeline.solvers.indexed.resuming import restore_learning, snapshot_of_learning
 from beeline.solvers.indexed.running import LITTLE, MOST_RELAXATIONS, UNCHANGED, IndexedRun
 from beeline.solvers.newton.newton import MOST_FEATURES
 from beeline.solvers.result import Result, Status, Step
-from beeline.solvers.state import State
+from beeline.solvers.state import State, snapshot_of
 from beeline.solvers.truncated.sides import SideCounts
 
 if TYPE_CHECKING:
@@ -48,8 +51,11 @@ class Learning(IndexedRun):
 
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
-        self.begin(start)
-        left = True
+        left, saved = True, snapshot_of(start)
+        if saved is None:
+            self.begin(start)
+        else:
+            left = restore_learning(self, saved)
         while True:
             before = self.value
             new = self._query() if left else 0
@@ -67,11 +73,12 @@ class Learning(IndexedRun):
                     return
                 left = True
                 continue
-            yield self._step(new, proven=complete and self.search.exact)
-            if self.interrupted:
-                raise KeyboardInterrupt
             settled = complete or abs(before - self.value) <= _SETTLED * self.value
             self.cuts_off |= self.truncated is not None and settled
+            snapshot = partial(snapshot_of_learning, self, left=left)
+            yield replace(self._step(new, proven=complete and self.search.exact), snapshot=snapshot)
+            if self.interrupted:
+                raise KeyboardInterrupt
 
     # Where it begins (I5).
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = ["Found", "Search"]
 _GROUP = 8 << 20  # bytes that are read at a time, while those before them are looked at; less where memory is scarce
 _PART = 32
 _HALVINGS = 60
+_NO_PLACE: Place = (np.zeros(0), 0.0)  # of places at which no leaf was read last
 
 
 class Found(NamedTuple):
@@ -117,6 +118,30 @@ class Search:
         self._readings = Readings(index.n_leaves)
         self._flagged = np.zeros(index.n_leaves)  # shares of rows that a look at all rows found to matter
         self.rows_of_labels: tuple[float, float] = o.rows.sum(truncation.rows_of_labels, o.labels, o.costs).value
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is known of the leaves by now; of chunks that are kept their numbers, by which they are read again."""
+        known, last = self._readings, set(self._readings.numbers())
+        places = [place if k in last else None for k, place in enumerate(known.places)]
+        readings = {"when": known.when, "below": known.below, "above": known.above, "places": places}
+        marks = {"read_chunks": self.read_chunks, "flagged": self._flagged, "looked": self.looked}
+        return {**marks, "readings": readings, "reader": self.reader.snapshot(), "guide": self._guide_snapshot()}
+
+    def restore(self, snapshot: Mapping[str, Any], active: ActiveSet) -> None:
+        """Go on from a snapshot, with an active set that does."""
+        self.read_chunks, self._flagged = np.array(snapshot["read_chunks"]), np.array(snapshot["flagged"])
+        self.looked, known, readings = snapshot["looked"], self._readings, snapshot["readings"]
+        known.when, known.below, known.above = (np.array(readings[name]) for name in ("when", "below", "above"))
+        known.places = [_NO_PLACE if place is None else (np.array(place[0]), place[1]) for place in readings["places"]]
+        self.reader.restore(snapshot["reader"])
+        self.guide.read_again(snapshot["guide"]["kept"])
+        bytes_read, hits = snapshot["guide"]["counters"]
+        self._before = self.guide.bytes_read - bytes_read, self.guide.hits - hits
+        self.know(active)
+
+    def _guide_snapshot(self) -> dict[str, Any]:
+        counters = [self.guide.bytes_read - self._before[0], self.guide.hits - self._before[1]]
+        return {"kept": self.guide.kept, "counters": counters}
 
     @property
     def exact(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,14 @@ from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.interior.systems import system_for
 from beeline.solvers.needs import Needs
 from beeline.solvers.newton.newton import MOST_FEATURES
+from beeline.solvers.state import snapshot_of
 
 __all__ = ["InteriorPoint"]
 
 _BACK = 0.995  # of the way to the nearest wall
 _PATIENCE = 6  # steps that may win nothing
 _MOST_STEPS = 200
+_PARTS, _PARTS_OF_WEIGHTS = ("xi", "eta", "alpha"), ("p", "q", "up", "down")  # of a point inside
 _CORRECTORS, _LONG, _LONGER = 2, 0.9, 0.3  # how many; a step that needs none; by how much one is to grow
 
 
@@ -52,21 +55,38 @@ class InteriorPoint(Solver):
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step towards the central path, and along it, at a time."""
         inside = _Inside(objective, objective.null.theta if start is None else start.theta)
-        best, bound, still, passes = np.inf, -np.inf, 0, 2.0
-        for _ in range(_MOST_STEPS):
-            point = inside.point
-            found = conjugate_bound(point, objective.rows.scatter_local(inside.slopes), inside.product)
-            wins = point.value < best or found > bound
-            best, bound = min(best, point.value), max(bound, found)
-            still = 0 if wins else still + 1
-            if inside.split and point.value - bound <= self.tol * abs(point.value):
-                point, tried = inside.thinned(bound + self.tol * abs(point.value))
-                passes += tried
-            yield Step(point.theta, point.value, bound, passes, final=still > _PATIENCE)
+        best, bound, still, passes, taken = np.inf, -np.inf, 0, 2.0, 0
+        if (saved := snapshot_of(start)) is not None:
+            inside.restore(saved["inside"])
+            point = Point.restored(objective, saved["point"])
+            best, bound, still, passes, taken = saved["numbers"]
+
+        def snapshot() -> dict[str, Any]:
+            numbers = [best, bound, still, passes, taken]
+            return {"inside": inside.snapshot(), "point": point.snapshot(), "numbers": numbers}
+
+        while taken < _MOST_STEPS:
+            if saved is None:
+                point = inside.point
+                found = conjugate_bound(point, objective.rows.scatter_local(inside.slopes), inside.product)
+                wins = point.value < best or found > bound
+                best, bound = min(best, point.value), max(bound, found)
+                still = 0 if wins else still + 1
+                if inside.split and point.value - bound <= self.tol * abs(point.value):
+                    point, tried = inside.thinned(bound + self.tol * abs(point.value))
+                    passes += tried
+                final = still > _PATIENCE
+                yield Step(point.theta, point.value, bound, passes, final=final, snapshot=snapshot)
+            saved = None
+            taken += 1
             if not inside.step():
                 break
             passes += 4
         yield Step(point.theta, point.value, bound, passes, final=True)
+
+    def resumes(self, objective: Objective) -> bool:
+        """Always."""
+        return True
 
 
 @dataclass
@@ -122,6 +142,17 @@ class _Inside:
             theta = np.where(np.arange(o.size) < o.rows.n_features, np.maximum(theta, 0), theta)
         self.point = o.at(theta)
         self._place()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the next step goes on from."""
+        parts = _PARTS + (_PARTS_OF_WEIGHTS if self.split else ())
+        return {"theta": self.point.theta, "width": self.width, "parts": {name: getattr(self, name) for name in parts}}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self.point, self.width = self.o.at(snapshot["theta"]), snapshot["width"]
+        vars(self).update({name: np.array(part) for name, part in snapshot["parts"].items()})
+        self._renew()
 
     def _place(self) -> None:
         """Begin in the middle of what the rows allow, as far from all walls as residuals are from kinks."""

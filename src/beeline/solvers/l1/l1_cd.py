@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.newton.newton import line_search
 from beeline.solvers.newton.small import is_small, small_newton_steps
-from beeline.solvers.state import theta_of
+from beeline.solvers.state import snapshot_of, theta_of
 
 __all__ = ["L1CD", "strength_max"]
 
@@ -62,22 +63,38 @@ class L1CD(Solver):
         loss=("curvature",), one_score=True, omega="l1_or_nonnegative", rows="working_set", most_rows=FEWER_THAN_2_32
     )
 
+    def resumes(self, objective: Objective) -> bool:
+        """Always."""
+        return True
+
     def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """All steps, by a kernel."""
         return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One working set at a time."""
-        point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
         working: _WorkingSet | None = None
         least, failures = np.inf, 0
+        if (saved := snapshot_of(start)) is None:
+            point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
+        else:
+            point, (passes, least, failures) = Point.restored(objective, saved["point"]), saved["numbers"]
+            working = None if saved["working"] is None else _WorkingSet.restored(objective, saved["working"])
+
+        def snapshot() -> dict[str, Any]:
+            inside = None if working is None else working.snapshot()
+            return {"point": point.snapshot(), "numbers": [passes, least, failures], "working": inside}
+
         while True:
             excess = _excess(point)
             worst = float(excess.max(initial=0.0))
-            failures = 0 if worst < 0.9 * least else failures + 1
-            least = min(least, worst)
-            passes += 1
-            yield Step(point.theta, point.value, point.bound, passes, final=failures > _PATIENCE)
+            if saved is None:
+                failures = 0 if worst < 0.9 * least else failures + 1
+                least = min(least, worst)
+                passes += 1
+                final = failures > _PATIENCE
+                yield Step(point.theta, point.value, point.bound, passes, final=final, snapshot=snapshot)
+            saved = None
             coordinates, cut = _choose(point, excess)
             if working is None or not working.holds(np.nonzero(excess > 0)[0]):
                 working = _WorkingSet.of(objective, coordinates, working.sweeps if working else 0.0)
@@ -190,6 +207,21 @@ class _WorkingSet:
         local = replace(o, rows=rows, labels=labels, costs=costs, intercept=intercept)
         return cls(o, coordinates, block, local, share, _gram_cost(block), max(10.0, sweeps))
 
+    def snapshot(self) -> dict[str, Any]:
+        """What the same working set is made of; its entries are copied out again."""
+        numbers = {name: getattr(self, name) for name in ("sweeps", "gram_is_old", "damping")}
+        curvatures = None if self.gram is None else self.gram_curvatures
+        return {"coordinates": self.coordinates, "curvatures": curvatures, "numbers": numbers}
+
+    @classmethod
+    def restored(cls, objective: Objective, snapshot: Mapping[str, Any]) -> _WorkingSet:
+        """The working set of a snapshot."""
+        working = cls.of(objective, np.array(snapshot["coordinates"]), 0.0)
+        if snapshot["curvatures"] is not None:
+            working._make_gram(np.array(snapshot["curvatures"]))
+        vars(working).update(snapshot["numbers"])
+        return working
+
     def holds(self, coordinates: Ints) -> bool:
         """Whether all of them are in the working set."""
         return bool(np.isin(coordinates, self.coordinates, assume_unique=True).all())
@@ -278,15 +310,20 @@ class _WorkingSet:
         block, passes = self.block, 1.0
         old = self.gram_is_old and not np.array_equal(h, self.gram_curvatures)
         if self.gram is None or old or np.abs(h - self.gram_curvatures).sum() > 0.1 * h.sum():
-            self.gram, self.gram_curvatures, self.gram_is_old = block.gram(h), h, False
-            self.gram_edge = block.transposed(h) if self.local.has_intercept else np.zeros(0)
-            complete_gram(self.gram, self.gram_edge if self.local.has_intercept else None, float(h.sum()))
+            self._make_gram(h)
             passes += 2
+        assert self.gram is not None
         before = w.copy()
         worst, _, _ = descend_gram(self.gram, block.transposed(u), w, penalty, tol, _ACCURACY, 1000)
         total = float(self.gram_curvatures.sum())
         shift = -dot(self.gram_edge, w - before) / total if self.local.has_intercept and total else 0.0
         return worst, passes, shift
+
+    def _make_gram(self, h: Floats) -> None:
+        """The Gram matrix of these curvatures."""
+        self.gram, self.gram_curvatures, self.gram_is_old = self.block.gram(h), h, False
+        self.gram_edge = self.block.transposed(h) if self.local.has_intercept else np.zeros(0)
+        complete_gram(self.gram, self.gram_edge if self.local.has_intercept else None, float(h.sum()))
 
 
 def _gram_cost(block: Block) -> float:

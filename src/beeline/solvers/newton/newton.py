@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from beeline.solvers.needs import Needs
 from beeline.solvers.newton.preconditioning import Preconditioner, Preconditioners
 from beeline.solvers.newton.small import is_small, small_newton_steps
 from beeline.solvers.options import SolverOptions, option
-from beeline.solvers.state import theta_of
+from beeline.solvers.state import snapshot_of, theta_of
 
 __all__ = ["MOST_FEATURES", "Newton", "NewtonOptions", "SmoothedNewton"]
 
@@ -72,19 +72,34 @@ class Newton(Solver):
     options: NewtonOptions
     _LEAST = 0.0
 
+    def resumes(self, objective: Objective) -> bool:
+        """Always."""
+        return True
+
     def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
         """All steps, by a kernel."""
         return small_newton_steps(objective, self.tol, max_passes) if is_small(objective) else None
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One Newton step at a time."""
-        point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
-        slope = (objective.at() if start is not None else point).gradient
-        scale = math.sqrt(dot(slope, slope))
         preconditioners, finer = Preconditioners(), 1.0
+        if (saved := snapshot_of(start)) is None:
+            point, passes = objective.at(theta_of(start)).with_best_intercept(), float(start is not None)
+            slope = (objective.at() if start is not None else point).gradient
+            scale = math.sqrt(dot(slope, slope))
+        else:
+            point, (passes, scale, finer) = Point.restored(objective, saved["point"]), saved["numbers"]
+            preconditioners.restore(saved["preconditioners"])
+
+        def snapshot() -> dict[str, Any]:
+            more = {"numbers": [passes, scale, finer], "preconditioners": preconditioners.snapshot()}
+            return {"point": point.snapshot(), **more}
+
         while True:
-            passes += 1
-            yield Step(point.theta, point.value, point.bound, passes)
+            if saved is None:
+                passes += 1
+                yield Step(point.theta, point.value, point.bound, passes, snapshot=snapshot)
+            saved = None
             norm = math.sqrt(dot(point.gradient, point.gradient))
             accuracy = min(0.5, max(self._enough(point), math.sqrt(norm / scale))) if scale else 0.5
             direction, cost = self._direction(point, finer * accuracy, preconditioners)
@@ -179,19 +194,26 @@ class SmoothedNewton(Newton):
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One Newton step at a time."""
-        width, passes = objective.natural_width, float(start is not None)
-        preconditioners = Preconditioners()
+        preconditioners, stuck, accuracy = Preconditioners(), False, self._ACCURACY
         turnover = objective.total_cost * math.log(objective.n_outputs + 1)
-        point = _smoothed(objective.at(theta_of(start)), width)
-        if start is not None:
-            point, width, tried = self._fitting(point.with_objective(objective), width)
-            passes += tried
-        stuck, accuracy = False, self._ACCURACY
+        if (saved := snapshot_of(start)) is None:
+            point, width, passes = self._begin(objective, start)
+        else:
+            passes, width, accuracy = saved["numbers"]
+            point = Point.restored(objective.with_loss(objective.loss.smoothed(width)), saved["point"])
+            preconditioners.restore(saved["preconditioners"])
+
+        def snapshot() -> dict[str, Any]:
+            more = {"numbers": [passes, width, accuracy], "preconditioners": preconditioners.snapshot()}
+            return {"point": point.snapshot(), **more}
+
         while True:
             exact = point.with_objective(objective)
             bound = conjugate_bound(exact, point.slopes, point.loss_gradient)
-            passes += 1
-            yield Step(point.theta, exact.value, bound, passes, final=stuck)
+            if saved is None:
+                passes += 1
+                yield Step(point.theta, exact.value, bound, passes, final=stuck, snapshot=snapshot)
+            saved = None
             narrow = self._narrowed(width, exact.value / turnover if turnover else math.inf)
             # The bound may be low for other reasons than the rounding, which is at most this.
             if narrow < width and 2 * (point.value - point.bound) < min(exact.value - bound, 2 * width * turnover):
@@ -214,6 +236,15 @@ class SmoothedNewton(Newton):
                 stuck = narrow == width
                 width = narrow
                 point = _smoothed(point.with_objective(objective), width)
+
+    def _begin(self, objective: Objective, start: State | None) -> tuple[Point, float, float]:
+        """(the first point, how wide kinks are rounded there, passes)."""
+        width = objective.natural_width
+        point = _smoothed(objective.at(theta_of(start)), width)
+        if start is None:
+            return point, width, 0.0
+        point, width, tried = self._fitting(point.with_objective(objective), width)
+        return point, width, 1.0 + tried
 
     def _narrowed(self, width: float, mean: float) -> float:
         """The next width, but none so narrow that rounding could not matter to the tolerance; `mean` is J a row."""

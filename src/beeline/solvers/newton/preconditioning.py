@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -122,6 +123,15 @@ class Preconditioners:
     def __init__(self) -> None:
         self.blocks: Blocks | None = None
         self.took = 0
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the next direction goes by."""
+        return {"took": self.took, "factors": None if self.blocks is None else self.blocks.factors}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self.took, factors = snapshot["took"], snapshot["factors"]
+        self.blocks = None if factors is None else Blocks(np.array(factors))
 
     def at(self, point: Point) -> Preconditioner:
         """The one to take at a point."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from beeline.solvers.base import ROUNDING_GAP, Solver
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step, distance_in_words
-from beeline.solvers.state import State
+from beeline.solvers.state import State, snapshot_of
 from beeline.solvers.truncated.cccp import LeaningHinge
 from beeline.solvers.truncated.sides import SideCounts
 
@@ -101,10 +101,20 @@ class Relaxation(Solver):
         if self.options.method == "cccp" and not isinstance(loss, Ramp):
             raise ParameterError(f"method='cccp' is for the ramp, not {loss!r}; leave it out", parameter="solver")
         run = _Relaxing(self, objective)
-        theta = run.begin() if start is None else start.theta
-        for k in range(max(self.options.continuation, run.doublings(theta)), 0, -1):
-            theta = yield from run.descend(theta, loss.with_cap(2.0**k * loss.cap), last=False)
+        if (saved := snapshot_of(start)) is not None:
+            theta, run.halvings = np.array(saved["theta"]), saved["halvings"]
+            run.passes, run.gap, run.resumed = saved["passes"], saved["gap"], True
+        else:
+            theta = run.begin() if start is None else start.theta
+            run.halvings = max(self.options.continuation, run.doublings(theta))
+        while run.halvings:
+            theta = yield from run.descend(theta, loss.with_cap(2.0**run.halvings * loss.cap), last=False)
+            run.halvings -= 1
         yield from run.descend(theta, loss, last=True)
+
+    def resumes(self, objective: Objective) -> bool:
+        """Always, from one convex problem to the next."""
+        return True
 
 
 class _Sides(NamedTuple):
@@ -128,6 +138,7 @@ class _Relaxing:
     def __init__(self, solver: Relaxation, objective: Objective) -> None:
         self.solver, self.objective, self.clock = solver, objective, time.perf_counter()
         self.passes, self.gap, self.interrupted = 0.0, math.inf, False
+        self.halvings, self.resumed = 0, False  # of the cap, that are left; whether the first step was taken before
         assert isinstance(objective.loss, Truncated)
         self.loss = objective.loss
         self.convex = objective.with_loss(self.loss.loss)
@@ -181,8 +192,9 @@ class _Relaxing:
             if crowded:
                 what = "a class" if loss.classifies else "most rows"
                 ending = f"cutting off would give up {what}: {sides.counts.in_words(by_class=loss.classifies)}"
-            if last or not ending:
+            if (last or not ending) and not self.resumed:
                 yield self._step(point, sides, ending if last else "", crowded=crowded)
+            self.resumed = False
             if self.interrupted:
                 raise KeyboardInterrupt
             if ending:
@@ -215,9 +227,13 @@ class _Relaxing:
         def arrays() -> Mapping[str, AnyArray]:
             return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, sides.inside, o.costs))}
 
+        def snapshot() -> dict[str, Any]:
+            return {"theta": point.theta, "halvings": self.halvings, "passes": self.passes, "gap": self.gap}
+
         facts = sides.counts.facts | {"crowded": float(crowded), "convex_gap": self.gap}
         value = point.value if point.objective is o else o.at(point.theta).value
-        return Step(point.theta, value, -math.inf, self.passes, ending=ending, arrays=arrays, facts=facts)
+        more: dict[str, Any] = {"arrays": arrays, "facts": facts, "snapshot": snapshot}
+        return Step(point.theta, value, -math.inf, self.passes, ending=ending, **more)
 
     def _sides(self, point: Point, loss: Truncated) -> _Sides:
         o = self.objective
