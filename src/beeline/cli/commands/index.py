@@ -50,7 +50,7 @@ def index(
         rows, started, why = open_store(store), time.perf_counter(), None
         chosen: str | None = kind
         if kind == "auto":
-            chosen, why = choose_kind(rows, seed)
+            chosen, why = choose_kind(rows, seed, memory=memory)
         facts = {"path": store, "kind": chosen, "chosen_because": why}
         if chosen is not None:
             settings = {"seed": seed} | ({} if leaf_rows is None else {"leaf_rows": leaf_rows})
