@@ -99,7 +99,7 @@ def test_several_columns_of_labels(store, runs):
 
 
 @pytest.mark.parametrize(("loss", "labels"), [("hinge", Y), ("squared_hinge", Y), ("hinge", CLASSES)])
-def test_a_search_for_C(store, runs, loss, labels):
+def test_a_search_for_c(store, runs, loss, labels):
     """All folds at every C; rows that are held out meet their own labels, whatever their order in the index."""
     how = {"folds": 3, "C_min": 0.005, "C_max": 0.02}
     found = beeline.select_C(store, loss, labels, solver="indexed", **how)

@@ -31,6 +31,7 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, State, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPredictedDecrease, Ending, LockstepNewton
 from beeline.solvers.registry import SolverLike
+from beeline.training.indexing import without_index
 from beeline.training.parallel import solve_in_parallel
 from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
 from beeline.training.task import Task
@@ -338,6 +339,8 @@ class _InParallel(Runner):
 
 def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None) -> Runner:
     """The runner for a task whose C is 1."""
+    if rescaling is not None:
+        task = without_index(task, stopping.solver)
     needed, memory = _BYTES_PER_SCORE * task.data.n_rows * len(folds) * _n_outputs(task), task.rows.memory
     on_disk = memory is not None and not task.rows.in_memory
     if not on_disk and needed > (free := available_memory() if memory is None else memory):
