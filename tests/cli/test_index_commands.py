@@ -221,13 +221,12 @@ class TestTraining:
     def test_a_search_for_the_best_strength(self, quickly, stores, large, monkeypatch):
         """Through the index too, which is said once."""
         monkeypatch.setattr("beeline.training.indexing._PAYS", 1.0)
-        options = ("--C", "auto", "--C-min", "0.1", "--C-max", "0.4", "--folds", "2", "--json")
-        done = quickly("train", "tight.store", "-o", "m", "--loss", "hinge", *options)
+        options = ("--C-min", "0.1", "--C-max", "0.4", "--folds", "2", "--json")
+        done = quickly("select", "tight.store", "-o", "m", "--loss", "hinge", *options)
         assert done.returncode == 0, done.stderr
         assert [line.endswith("which is what is done") for line in done.stderr.splitlines()] == [False, True]
-        facts = json.loads(done.stdout)
-        assert facts["report"]["solver"] == "indexed"
-        assert max(point["score"] for point in facts["selection"]["curve"]) > 0.95
+        assert min(point["score"] for point in json.loads(done.stdout)["curve"]) > 0.9
+        assert Model.load(stores / "m").report.solver == "indexed"
 
     def test_sets_of_labels(self, quickly, tmp_path):
         X = np.random.default_rng(0).normal(size=(300, 3))
