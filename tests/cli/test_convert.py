@@ -112,3 +112,15 @@ def test_the_number_of_threads_does_not_matter(beeline, example_data, tmp_path):
     one, three = (sorted((tmp_path / f"{n}.store").iterdir()) for n in (1, 3))
     assert [p.name for p in one] == [p.name for p in three]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in three]
+
+
+def test_equal_rows_become_one_with_a_weight(quickly, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1 2:2\n-1 1:1\n1 1:1 2:2\n1 1:1 2:2\n")
+    assert quickly("convert", "rows.svm", "m.store", "--merge").returncode == 0
+    facts = json.loads(quickly("info", "m.store", "--json").stdout)
+    assert (facts["rows"], facts["weights"]["max"]) == (2, 3)
+    (tmp_path / "ranked.svm").write_text("1 qid:1 1:1\n0 qid:1 1:1\n")
+    refused = quickly("convert", "ranked.svm", "r.store", "--merge")
+    assert refused.returncode == 1
+    assert "belong to queries cannot be merged; leave --merge out" in refused.stderr
+    assert not (tmp_path / "r.store").exists()
