@@ -19,8 +19,8 @@ def test_a_file_becomes_a_store(beeline, svm, tmp_path):
     np.testing.assert_array_equal(store.rows(0, 3).to_dense(), [[0.5, 0, 0, 2], [0, 1, 0, 0], [-3, 0, 0.25, 0]])
 
 
-def test_json_is_one_object_and_nothing_else(beeline, svm):
-    done = beeline("convert", svm, "small.store", "--json")
+def test_json_is_one_object_and_nothing_else(quickly, svm):
+    done = quickly("convert", svm, "small.store", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     facts = json.loads(done.stdout)
     assert (facts["rows"], facts["features"], facts["nonzeros"]) == (3, 4, 5)
@@ -28,15 +28,15 @@ def test_json_is_one_object_and_nothing_else(beeline, svm):
     assert facts["seconds"] > 0
 
 
-def test_several_sources_are_joined_in_order(beeline, svm, tmp_path):
+def test_several_sources_are_joined_in_order(quickly, svm, tmp_path):
     other = tmp_path / "other.svm"
     other.write_text("7 1:7\n")
-    assert beeline("convert", other, svm, "joined.store").returncode == 0
+    assert quickly("convert", other, svm, "joined.store").returncode == 0
     assert package.open_store(tmp_path / "joined.store").labels.tolist() == [7, 1, -1, 1]
 
 
-def test_the_columns_of_a_table(beeline, people, tmp_path):
-    done = beeline("convert", people, "p.store", "--label", "target", "--weight", "w", "--ignore", "age")
+def test_the_columns_of_a_table(quickly, people, tmp_path):
+    done = quickly("convert", people, "p.store", "--label", "target", "--weight", "w", "--ignore", "age")
     assert done.returncode == 0, done.stderr
     store = package.open_store(tmp_path / "p.store")
     assert store.feature_names == ["city=Oslo", "city=Paris"]
@@ -45,19 +45,19 @@ def test_the_columns_of_a_table(beeline, people, tmp_path):
     assert store.weights.tolist() == [1, 2, 1]
 
 
-def test_repeated_options_add_up(beeline, people, tmp_path):
+def test_repeated_options_add_up(quickly, people, tmp_path):
     options = ["--label", "target", "--ignore", "age", "--ignore", "w", "--dtype", "float32"]
-    assert beeline("convert", people, "p.store", *options).returncode == 0
+    assert quickly("convert", people, "p.store", *options).returncode == 0
     store = package.open_store(tmp_path / "p.store")
     assert store.feature_names == ["city=Oslo", "city=Paris"]
     assert store.manifest.form.value_type == "float32"
 
 
-def test_like_applies_the_recipe_of_another_store(beeline, people, tmp_path):
-    assert beeline("convert", people, "train.store", "--label", "target", "--scale", "minmax").returncode == 0
+def test_like_applies_the_recipe_of_another_store(quickly, people, tmp_path):
+    assert quickly("convert", people, "train.store", "--label", "target", "--scale", "minmax").returncode == 0
     test = tmp_path / "test.csv"
     test.write_text("age,city,w,target\n62,Oslo,1,yes\n")
-    done = beeline("convert", test, "test.store", "--like", "train.store")
+    done = quickly("convert", test, "test.store", "--like", "train.store")
     assert done.returncode == 0, done.stderr
     train, store = (package.open_store(tmp_path / f"{name}.store") for name in ("train", "test"))
     assert store.feature_names == train.feature_names
@@ -65,41 +65,41 @@ def test_like_applies_the_recipe_of_another_store(beeline, people, tmp_path):
     assert store.labels.tolist() == [1]
 
 
-def test_shuffle_needs_no_luck(beeline, tmp_path):
+def test_shuffle_needs_no_luck(quickly, tmp_path):
     source = tmp_path / "many.svm"
     source.write_text("".join(f"{i} 1:{i}\n" for i in range(1, 1001)))
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        assert beeline("convert", source, f"{name}.store", "--shuffle", "--seed", seed).returncode == 0
+        assert quickly("convert", source, f"{name}.store", "--shuffle", "--seed", seed).returncode == 0
     a, b, c = (package.open_store(tmp_path / f"{name}.store").labels.tolist() for name in "abc")
     assert a == b
     assert a != c
     assert sorted(a) == list(range(1, 1001)) != a
 
 
-def test_an_existing_store_is_replaced_only_when_asked(beeline, svm, people):
-    assert beeline("convert", svm, "x.store").returncode == 0
-    refused = beeline("convert", people, "x.store", "--label", "target")
+def test_an_existing_store_is_replaced_only_when_asked(quickly, svm, people):
+    assert quickly("convert", svm, "x.store").returncode == 0
+    refused = quickly("convert", people, "x.store", "--label", "target")
     assert refused.returncode == 1
     assert "exists already" in refused.stderr
     assert "--overwrite" in refused.stderr
-    assert beeline("convert", people, "x.store", "--label", "target", "--overwrite").returncode == 0
-    assert json.loads(beeline("info", "x.store", "--json").stdout)["features"] == 4
+    assert quickly("convert", people, "x.store", "--label", "target", "--overwrite").returncode == 0
+    assert json.loads(quickly("info", "x.store", "--json").stdout)["features"] == 4
 
 
-def test_bad_lines_are_counted_and_reported(beeline, tmp_path):
+def test_bad_lines_are_counted_and_reported(quickly, tmp_path):
     source = tmp_path / "bad.svm"
     source.write_text("1 1:1\n1 2:x\n-1 1:2\n1 3:1 2:1\n")
-    stopped = beeline("convert", source, "x.store")
+    stopped = quickly("convert", source, "x.store")
     assert stopped.returncode == 1
     assert stopped.stderr.startswith("beeline: error: ")
     assert "bad.svm, line 2, column 5" in stopped.stderr
     assert not (tmp_path / "x.store").exists()
-    done = beeline("convert", source, "x.store", "--skip-bad-lines")
+    done = quickly("convert", source, "x.store", "--skip-bad-lines")
     assert done.returncode == 0
     assert "beeline: warning: 2 bad lines skipped" in done.stderr
     assert "bad.svm, line 2" in done.stderr
     assert "bad.svm, line 4" in done.stderr
-    facts = json.loads(beeline("convert", source, "y.store", "--skip-bad-lines", "--json").stdout)
+    facts = json.loads(quickly("convert", source, "y.store", "--skip-bad-lines", "--json").stdout)
     assert facts["bad_lines"]["count"] == 2
     assert facts["rows"] == 2
 
@@ -112,3 +112,15 @@ def test_the_number_of_threads_does_not_matter(beeline, example_data, tmp_path):
     one, three = (sorted((tmp_path / f"{n}.store").iterdir()) for n in (1, 3))
     assert [p.name for p in one] == [p.name for p in three]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in three]
+
+
+def test_equal_rows_become_one_with_a_weight(quickly, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1 2:2\n-1 1:1\n1 1:1 2:2\n1 1:1 2:2\n")
+    assert quickly("convert", "rows.svm", "m.store", "--merge").returncode == 0
+    facts = json.loads(quickly("info", "m.store", "--json").stdout)
+    assert (facts["rows"], facts["weights"]["max"]) == (2, 3)
+    (tmp_path / "ranked.svm").write_text("1 qid:1 1:1\n0 qid:1 1:1\n")
+    refused = quickly("convert", "ranked.svm", "r.store", "--merge")
+    assert refused.returncode == 1
+    assert "belong to queries cannot be merged; leave --merge out" in refused.stderr
+    assert not (tmp_path / "r.store").exists()

@@ -24,8 +24,8 @@ def one_line(done) -> str:
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 @pytest.mark.parametrize("command", [(), ("convert",), ("info",)])
-def test_help(beeline, command, flag):
-    done = beeline(*command, flag)
+def test_help(quickly, command, flag):
+    done = quickly(*command, flag)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"Usage: beeline{''.join(f' {c}' for c in command)} [OPTIONS]" in done.stdout
 
@@ -53,8 +53,8 @@ def test_the_installed_command_is_the_module(tmp_path):
         ("info", "a", "--format", "nonsense"),
     ],
 )
-def test_wrong_usage_leaves_with_2(beeline, arguments):
-    done = beeline(*arguments)
+def test_wrong_usage_leaves_with_2(quickly, arguments):
+    done = quickly(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -71,15 +71,15 @@ def test_wrong_usage_leaves_with_2(beeline, arguments):
         (("--qid", "q"), "--qid has no meaning for"),
     ],
 )
-def test_values_that_make_no_sense_leave_with_2(beeline, svm, options, words):
-    done = beeline("convert", svm, "x.store", *options)
+def test_values_that_make_no_sense_leave_with_2(quickly, svm, options, words):
+    done = quickly("convert", svm, "x.store", *options)
     assert done.returncode == 2
     assert words in one_line(done)
 
 
-def test_options_for_a_source_are_refused_for_a_store(beeline, svm):
-    assert beeline("convert", svm, "x.store").returncode == 0
-    done = beeline("info", "x.store", "--scale", "minmax")
+def test_options_for_a_source_are_refused_for_a_store(quickly, svm):
+    assert quickly("convert", svm, "x.store").returncode == 0
+    done = quickly("info", "x.store", "--scale", "minmax")
     assert done.returncode == 2
     assert "--scale has no meaning for a store" in one_line(done)
 
@@ -90,15 +90,15 @@ def test_a_missing_file(beeline):
     assert one_line(done) == "beeline: error: nowhere.svm: no such file or folder\n"
 
 
-def test_an_error_in_json_mode_leaves_standard_output_empty(beeline):
-    done = beeline("info", "nowhere.svm", "--json")
+def test_an_error_in_json_mode_leaves_standard_output_empty(quickly):
+    done = quickly("info", "nowhere.svm", "--json")
     assert done.returncode == 1
     one_line(done)
 
 
-def test_a_format_that_cannot_be_told_names_the_option(beeline, tmp_path):
+def test_a_format_that_cannot_be_told_names_the_option(quickly, tmp_path):
     (tmp_path / "riddle").write_text("hello\n")
-    done = beeline("info", "riddle")
+    done = quickly("info", "riddle")
     assert done.returncode == 1
     assert "--format" in one_line(done)
 
@@ -111,8 +111,8 @@ def test_a_file_that_may_not_be_read(beeline, svm):
     assert "ermission denied" in one_line(done)
 
 
-def test_a_target_that_cannot_be_written(beeline, svm):
-    done = beeline("convert", svm, "no/such/folder/x.store")
+def test_a_target_that_cannot_be_written(quickly, svm):
+    done = quickly("convert", svm, "no/such/folder/x.store")
     assert done.returncode == 1
     one_line(done)
 

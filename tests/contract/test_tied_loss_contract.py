@@ -171,7 +171,7 @@ def test_through_a_store(name, tmp_path):
 def test_a_path_for_c_with_grouped_folds(name):
     loss = TOYS[name]()
     groups = GROUPS if loss.scope == "group" else None
-    model = LinearModel(loss, C="auto", cv=3, fit_intercept=False).fit(X, labels(name), groups=groups)
+    model = LinearModel(loss, C="auto", cv=2, fit_intercept=False).fit(X, labels(name), groups=groups)
     selection = model.selection_
     assert selection.metric == ("log_loss" if name == "none" else "loss" if name != "small_chain" else "accuracy")
     assert selection.best_score != selection.null_score
@@ -204,7 +204,7 @@ def test_a_metric_of_ones_own_sees_groups():
         predicted = estimator.predict(places)
         return np.mean([y[groups == g][predicted[groups == g].argmax()] for g in np.unique(groups)])
 
-    model = LinearModel(PairHinge(), C="auto", cv=3, scoring=top, fit_intercept=False).fit(
+    model = LinearModel(PairHinge(), C="auto", cv=2, scoring=top, fit_intercept=False).fit(
         X, LABELS[None], groups=GROUPS
     )
     assert model.selection_.best_score > LABELS[None].mean() + 0.5

@@ -59,6 +59,7 @@ WORKS = {
     "search": ["LogisticRegression(C='auto', cv=2).fit(X, two)", "LinearSVC(loss='hinge', C='auto', cv=2).fit(X, two)"],
 }
 every_work = pytest.mark.parametrize("works", WORKS.values(), ids=WORKS)
+rounds = pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
 
 
 def functions(works: list[str]) -> str:
@@ -76,7 +77,7 @@ FORK = """
 {works}
 expected = [work().predict(X) for work in works]
 start(works)
-for i in range(10):
+for i in range({rounds}):
     time.sleep(random.Random(i).random() * 0.03)
     child = os.fork()
     if child == 0:
@@ -93,9 +94,10 @@ os._exit(0)
 """
 
 
+@rounds
 @every_work
-def test_a_child_forked_while_threads_fit_can_fit(works):
-    assert run(FORK.format(works=functions(works))) == (0, "", "")
+def test_a_child_forked_while_threads_fit_can_fit(works, rounds):
+    assert run(FORK.format(works=functions(works), rounds=rounds)) == (0, "", "")
 
 
 def test_a_child_forked_while_a_thread_loads_a_solver_can_use_it():
@@ -123,7 +125,7 @@ END = """
 for work in works:
     work()
 codes = []
-for i in range(10):
+for i in range({rounds}):
     child = os.fork()
     if child == 0:
         signal.alarm(20)
@@ -135,16 +137,18 @@ print(set(codes))
 """
 
 
+@rounds
 @every_work
-def test_a_process_ends_while_daemon_threads_fit(works):
-    assert run(END.format(works=functions(works))) == (0, "{7}\n", "")
+def test_a_process_ends_while_daemon_threads_fit(works, rounds):
+    assert run(END.format(works=functions(works), rounds=rounds)) == (0, "{7}\n", "")
 
 
-def test_a_process_ends_while_daemon_threads_read(tmp_path):
+@rounds
+def test_a_process_ends_while_daemon_threads_read(tmp_path, rounds):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n" + "1.5,2.5\n" * 100_000)
     read = f"beeline.read({str(path)!r}, scale='standard')"
-    assert run(END.format(works=functions([read, read]))) == (0, "{7}\n", "")
+    assert run(END.format(works=functions([read, read]), rounds=rounds)) == (0, "{7}\n", "")
 
 
 def test_a_process_does_not_wait_for_daemon_threads():

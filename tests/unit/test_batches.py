@@ -25,17 +25,17 @@ def batches(size=40, weights=True, sparse=False):
 class Iter:
     """As XGBoost's `DataIter`."""
 
-    def __init__(self):
-        self.left = None
+    def __init__(self, **others):
+        self.left, self.others = None, others
 
     def reset(self):
-        self.left = list(batches(weights=False))
+        self.left = list(batches())
 
     def next(self, input_data):
         if not self.left:
             return 0
-        rows, labels = self.left.pop(0)
-        input_data(data=rows, label=labels)
+        rows, labels, weights = self.left.pop(0)
+        input_data(data=rows, label=labels, weight=weights, **self.others)
         return 1
 
 
@@ -57,8 +57,38 @@ def test_a_generator(tmp_path, size, sparse):
 def test_rows_alone_data_sets_and_what_calls_back(tmp_path):
     assert beeline.convert(iter([X[:3], X[3:]]), tmp_path / "a").labels is None
     assert beeline.convert(iter([beeline.from_arrays(X, Y)]), tmp_path / "b").n_rows == 90
-    store = beeline.convert(Iter(), tmp_path / "c")
+    store = beeline.convert(Iter(base_margin=None), tmp_path / "c")
+    np.testing.assert_array_equal(np.vstack([block.to_dense() for block in store.blocks()]), X)
     np.testing.assert_array_equal(store.labels, Y)
+    np.testing.assert_array_equal(store.weights, W)
+    with pytest.raises(DataError, match="'qid' cannot be kept; give data, label and weight"):
+        beeline.convert(Iter(qid=[1]), tmp_path / "d")
+    assert not (tmp_path / "d").exists()
+
+
+def test_an_error_of_the_program_is_its_own(tmp_path):
+    def broken():
+        yield X, Y
+        raise RuntimeError("the network is down")
+
+    with pytest.raises(RuntimeError, match="the network is down"):
+        beeline.convert(broken(), tmp_path / "s")
+    assert not list(tmp_path.iterdir())
+
+
+def test_many_batches_in_little_memory(tmp_path):
+    """Each is asked for once; all rows are there, in another order."""
+    asked = []
+
+    def many():
+        for number in range(200):
+            asked.append(number)
+            yield np.full((500, 4), float(number)), np.full(500, float(number % 2))
+
+    store = beeline.convert(many(), tmp_path / "s", memory="100K", shuffle=1)
+    assert store.shape == (100_000, 4)
+    assert asked == list(range(200))
+    assert store.labels.sum() == 50_000
 
 
 def test_into_memory():

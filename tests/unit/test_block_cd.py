@@ -93,18 +93,18 @@ def test_hinges_over_all_classes(name, intercept, cache):
         loss, labels, engine = LOSSES_BY_NAME[name](), CLASSES.astype(float), Threads(n_shards=n_shards)
         return Objective.of(from_arrays(X), labels, costs, loss, L2(), 1.0, intercept, n_outputs=4, engine=engine)
 
-    found, known = BlockCD(1e-4, cache=cache).run(over(5)), ClassDualCD(1e-5).run(over(1))
+    found, known = BlockCD(1e-3, cache=cache).run(over(5)), ClassDualCD(1e-4).run(over(1))
     assert found.status is Status.CONVERGED
     assert found.bound <= known.objective * (1 + 1e-9)
-    assert found.objective == pytest.approx(known.objective, rel=2e-4)
+    assert found.objective == pytest.approx(known.objective, rel=2e-3)
 
 
 def test_rows_that_still_move_are_kept():
     """Which is what saves passes."""
     o = problem(n_shards=20, C=1.0)
-    kept, fixed = (BlockCD(1e-5, cache=cache).run(o) for cache in (True, False))
+    kept, fixed = (BlockCD(1e-4, cache=cache).run(o) for cache in (True, False))
     assert kept.passes < 0.7 * fixed.passes
-    assert kept.objective == pytest.approx(fixed.objective, rel=2e-5)
+    assert kept.objective == pytest.approx(fixed.objective, rel=2e-4)
 
 
 def test_what_it_cannot_take():

@@ -44,7 +44,7 @@ def plain(y, loss, costs=None, **how):
 @cache
 def best_at(strength):
     """The least J of the hinge; once for all kinds of index."""
-    return SOLVERS["dual_cd"](tol=1e-5, max_passes=1e5).run(plain(Y, get_loss("hinge"), strength=strength)).objective
+    return SOLVERS["interior_point"](tol=1e-5).run(plain(Y, get_loss("hinge"), strength=strength)).objective
 
 
 def solver(**options):

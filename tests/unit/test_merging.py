@@ -8,6 +8,7 @@ import scipy.sparse
 
 import beeline
 from beeline.data.core.block import Block
+from beeline.data.core.labels import LabelSets
 from beeline.data.merging import row_keys
 from beeline.exceptions import DataError, ParameterError
 
@@ -58,4 +59,29 @@ def test_what_cannot_be_merged(tmp_path):
         beeline.convert(queries, tmp_path / "s", merge=True)
     with pytest.raises(ParameterError, match=r"to merge 400 rows takes about .* of memory, more than the"):
         beeline.convert(beeline.from_arrays(X, Y), tmp_path / "s", merge=True, memory="10K")
+    sets = beeline.from_arrays(X, LabelSets(np.arange(401), np.zeros(400)))
+    with pytest.raises(DataError, match="rows with sets of labels cannot be merged; leave merge out"):
+        beeline.convert(sets, tmp_path / "s", merge=True)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("how", [{"memory": "60K"}, {"shuffle": 3}])
+def test_in_blocks_or_shuffled_the_same_rows(tmp_path, how):
+    """Rows that are equal meet across blocks, and a merged store merged again is the same."""
+    known = beeline.convert(beeline.from_arrays(X, Y), tmp_path / "known", merge=True)
+    store = beeline.convert(iter([(X[:150], Y[:150]), (X[150:], Y[150:])]), tmp_path / "s", merge=True, **how)
+    again = beeline.convert(store, tmp_path / "again", merge=True)
+    rows = [
+        sorted((*row, label, weight) for row, label, weight in zip(dense, s.labels, s.weights, strict=True))
+        for s in (known, store, again)
+        for dense in [np.vstack([block.to_dense() for block in s.blocks()])]
+    ]
+    assert rows[0] == rows[1] == rows[2]
+    assert known.weights.sum() == 400
+
+
+def test_text_becomes_weighted_rows(tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1 2:2\n-1 1:1\n1 1:1 2:2 3:0\n2 1:1 2:2\n")
+    store = beeline.convert(tmp_path / "rows.svm", tmp_path / "s", merge=True)
+    np.testing.assert_array_equal(store.labels, [1, -1, 2])
+    np.testing.assert_array_equal(store.weights, [2, 1, 1])

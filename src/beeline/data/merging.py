@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
@@ -36,9 +37,9 @@ class MergingReader(Reader):
     def __init__(self, data: Dataset, progress: Progress | None = None) -> None:
         super().__init__(progress)
         if data.queries is not None:
-            raise DataError("rows that belong to queries cannot be merged; leave merge out")
+            raise DataError(Sentence("rows that belong to queries cannot be merged; leave ", Argument("merge"), " out"))
         if isinstance(data.labels, LabelSets):
-            raise DataError("rows with sets of labels cannot be merged; leave merge out")
+            raise DataError(Sentence("rows with sets of labels cannot be merged; leave ", Argument("merge"), " out"))
         self._data = data
         self._first: Ints = np.zeros(0, np.int64)
         self._weights: Floats = np.zeros(0)
@@ -49,7 +50,9 @@ class MergingReader(Reader):
         if _ROW_BYTES * n > memory:
             raise ParameterError(
                 f"to merge {n:,} rows takes about {size_in_words(_ROW_BYTES * n)} of memory, more than the "
-                f"{size_in_words(memory)} that there are for it; give more, or leave merge out",
+                f"{size_in_words(memory)} that there are for it; give more, or leave ",
+                Argument("merge"),
+                " out",
                 parameter="memory",
             )
         self.progress.start("merging", None)

@@ -13,6 +13,7 @@ from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
+from beeline.data.options import parse_size
 from beeline.data.reader import Progress
 from beeline.data.store import Store, open_store
 from beeline.exceptions import ParameterError, StoreError
@@ -27,7 +28,8 @@ from beeline.solvers.bundle.bundle import Bundle
 
 __all__ = ["build_index", "choose_kind", "settings_for"]
 
-_SAMPLE = 50_000  # rows, by which a kind is chosen
+_SAMPLE, _FEWEST = 50_000, 1000  # rows, by which a kind is chosen: as many as a part of the memory holds
+_PART = 4
 _MOST_PROBLEMS = 3  # classes against the rest that are looked at
 _CERTAIN, _ACTIVE = 0.5, 0.25  # of the rows: boxes from the one on, chunks up to the other
 _TOL, _PASSES, _LEAF_ROWS = 0.1, 60.0, 32
@@ -78,7 +80,7 @@ def build_index(
     rows = store if isinstance(store, Store) else open_store(os.fspath(store))
     how = settings_for(kind, settings)
     if kind == "auto":
-        found, why = choose_kind(rows, how.seed)
+        found, why = choose_kind(rows, how.seed, memory=memory)
         if found is None:
             raise StoreError(f"no index of {rows.path} would pay: {why}; name a kind to build one nevertheless")
         kind = found
@@ -99,18 +101,20 @@ def settings_for(kind: str, settings: Mapping[str, Any]) -> IndexSettings:
     return IndexSettings(**settings)
 
 
-def choose_kind(store: Store, seed: int = 0) -> tuple[str | None, str]:
+def choose_kind(store: Store, seed: int = 0, *, memory: int | str = "512M") -> tuple[str | None, str]:
     """(the kind of index that should pay, None where none does; why).
 
-    The hinge is trained on a sample of the rows, for the most frequent classes against the rest, at a C that suits all
-    rows. Then leaves of the sample are looked at: of how many rows boxes say that they do not matter, and how many do.
+    The hinge is trained on a sample of the rows, which takes a quarter of the memory, for the most frequent classes
+    against the rest, at a C that suits all rows. Then leaves of the sample are looked at: of how many rows boxes say
+    that they do not matter, and how many do.
     """
-    counts = store.label_counts
+    room, counts = parse_size(memory) // _PART, store.label_counts
     if counts is None or len(counts) < 2:
         return "boxes", "there are no classes by which to tell"
+    size = min(_SAMPLE, max(_FEWEST, store.n_rows * room // max(1, store.nbytes)))
     random = np.random.default_rng(seed)
-    picked = np.sort(random.permutation(store.n_rows)[:_SAMPLE])
-    block = store.gather(picked)
+    picked = np.sort(random.permutation(store.n_rows)[:size])
+    block = store.within(max(1, room)).gather(picked)
     labels = np.asarray(block.labels)
     bare = Block(block.values, block.n_features, block.indptr, block.indices)
     frequent = sorted(counts, key=lambda label: -counts[label])

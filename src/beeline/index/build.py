@@ -57,7 +57,7 @@ def build_index(
         Is told how far it is.
     """
     folder, budget = folder_of(store, kind), parse_size(memory)
-    place = PartialFolder(folder, overwrite=True)
+    place = PartialFolder(folder, overwrite=True, owned=True)
     how = _fitting((settings or IndexSettings()).of(kind), store, max(1, budget // _PART))
     try:
         with writing(folder):

@@ -19,6 +19,7 @@ from beeline._sentences import Argument
 from beeline._types import Floats
 from beeline.data.core.memory import available_memory
 from beeline.data.options import size_in_words
+from beeline.engines import RowVector
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
@@ -30,6 +31,7 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Solver, State, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPredictedDecrease, Ending, LockstepNewton
 from beeline.solvers.registry import SolverLike
+from beeline.training.indexing import without_index
 from beeline.training.parallel import solve_in_parallel
 from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
 from beeline.training.task import Task
@@ -141,6 +143,12 @@ class Runner(ABC):
         """The spread of every feature, over all rows."""
         return feature_spreads(self.flat[0])
 
+    @cached_property
+    def row_numbers(self) -> RowVector:
+        """The number of every row in the data set, for rows that lie in another order."""
+        rows = self.flat[0].rows
+        return rows.scatter(np.arange(rows.n_rows))
+
     @property
     def residual_correlation(self) -> float:
         """The largest part of its slopes that one feature explains to any problem."""
@@ -158,10 +166,13 @@ class Runner(ABC):
         return slice(k * per_fold, (k + 1) * per_fold)
 
     def held_out_scores(self, k: int) -> Floats:
-        """The scores of the rows that fold k holds out, of shape (rows, outputs)."""
+        """The scores of the rows that fold k holds out, in the order of the data set, of shape (rows, outputs)."""
         points = self.points[self.of_fold(k)]
-        found = [p.objective.rows.concat(columns.picked, p.z, self.tests[k]) for p in points]
+        rows = points[0].objective.rows
+        found = [rows.concat(columns.picked, p.z, self.tests[k]) for p in points]
         z = np.column_stack([promise.value[0] for promise in found])
+        if rows.ordered:
+            z = z[np.argsort(rows.concat(columns.picked, self.row_numbers, self.tests[k]).value[0])]
         return z[:, 1:] - z[:, :1] if counts_by_difference(self.flat[0]) else z
 
     def extra(self, k: int) -> Floats:
@@ -328,6 +339,8 @@ class _InParallel(Runner):
 
 def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None) -> Runner:
     """The runner for a task whose C is 1."""
+    if rescaling is not None:
+        task = without_index(task, stopping.solver)
     needed, memory = _BYTES_PER_SCORE * task.data.n_rows * len(folds) * _n_outputs(task), task.rows.memory
     on_disk = memory is not None and not task.rows.in_memory
     if not on_disk and needed > (free := available_memory() if memory is None else memory):
@@ -353,8 +366,11 @@ def _n_outputs(task: Task) -> int:
 
 
 def _can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
-    """Whether Newton's method is meant, with nothing said to it by itself, and can take all folds together."""
-    if not (isinstance(solver, str) and solver in ("auto", "newton")):
+    """Whether Newton's method is meant, with nothing said to it by itself, and can take all folds together.
+
+    It reads all rows in every step: not where an index was opened because it pays.
+    """
+    if task.index is not None or not (isinstance(solver, str) and solver in ("auto", "newton")):
         return False
     loss = task.joint_loss or task.output_loss
     omega = task.regularizer

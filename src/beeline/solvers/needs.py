@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from beeline.data.core.memory import available_memory
 from beeline.data.options import size_in_words
-from beeline.losses import LOSSES, Loss, ScalarLoss, Truncated
+from beeline.losses import LOSSES, Loss, ScalarLoss, Truncated, VectorLoss
 from beeline.objective import Intercept, Objective
 from beeline.solvers.budget import held_bytes
 from beeline.solvers.bundle.planes import balances
@@ -245,7 +245,9 @@ def _fits_memory(o: Objective) -> bool:
 
 def may_use_index(loss: str) -> bool:
     """Whether a loss of the library, by its name, has rows that do not matter."""
-    meant = LOSSES[loss]() if loss in LOSSES else None
+    meant: Loss | None = LOSSES[loss]() if loss in LOSSES else None
+    if isinstance(meant, VectorLoss):
+        meant = meant.output_loss
     inner = meant.loss if isinstance(meant, Truncated) else meant
     return inner is not None and inner.compiled in LOSSES_WITH_FLATS
 

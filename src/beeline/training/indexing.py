@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from beeline._sentences import Argument
 from beeline.data.store import Store
 from beeline.exceptions import ParameterError, StoreError
 from beeline.index import indexes_of, open_index
@@ -12,7 +13,7 @@ from beeline.solvers.indexed.probing import probe
 from beeline.solvers.registry import SolverLike, the_solver
 from beeline.training.task import Task
 
-__all__ = ["SMALL", "with_index"]
+__all__ = ["SMALL", "with_index", "without_index"]
 
 _PAYS = 0.5  # of all bytes: an index that reads more is no faster than a pass
 SMALL = 64 << 20  # bytes of rows, which are trained on before an index is looked at
@@ -37,6 +38,21 @@ def with_index(task: Task, solver: SolverLike = "auto", seed: int = 0) -> tuple[
     if named is not None and len(kinds) == 1:
         return replace(task, index=open_index(store, kinds[0])), None
     return _best(task, kinds, named, seed)
+
+
+def without_index(task: Task, solver: SolverLike = "auto") -> Task:
+    """The task over the rows as they lie, for folds that each scale the features by their own rows."""
+    if task.index is None:
+        return task
+    if isinstance(the_solver(solver), Indexed):
+        raise ParameterError(
+            "each fold scales the features by its own rows, and an index knows them as all rows have scaled them; "
+            "convert the source without ",
+            Argument("scale"),
+            ", or take another solver",
+            parameter="solver",
+        )
+    return task.with_data(task.data)
 
 
 def _best(task: Task, kinds: list[str], named: Indexed | None, seed: int) -> tuple[Task, str | None]:

@@ -70,7 +70,7 @@ def index(
         settings_for(kind, settings)  # what is wrong with them is said before anything is read
         chosen: str | None = kind
         if kind == "auto":
-            chosen, why = choose_kind(rows, seed)
+            chosen, why = choose_kind(rows, seed, memory=memory)
         facts = {"path": store, "kind": chosen, "chosen_because": why}
         if chosen is not None:
             with progress_bar() as progress:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from beeline.cli.output.concerns import Concerns
-from beeline.cli.output.errors import print_line
+from beeline.cli.output.errors import print_note
 from beeline.cli.output.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def prepare(
 
     narrow, why, resources = settings.tol >= _ROUGH, None, settings.resources
     cache = None if options.cache is None else Path(options.cache)
-    room = Room(resources.rows_in_memory, resources.budget, near, cache, tell=_note)
+    room = Room(resources.rows_in_memory, resources.budget, near, cache, tell=print_note)
     with ExitStack() as stack:
         data: Dataset | None = _indexed_store(sources, reading, options)
         if data is None:
@@ -94,8 +94,9 @@ def _indexed_store(sources: list[str], reading: dict[str, Any], options: Trainin
         return None
     ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
     store = open_store(sources[0])
-    worth = options.solver == "indexed" or store.nbytes >= SMALL
-    return store if worth and indexes_of(store) else None
+    if options.solver == "indexed":
+        return store  # also without an index, which is said then
+    return store if store.nbytes >= SMALL and indexes_of(store) else None
 
 
 def _tell_pass(data: Dataset) -> None:
@@ -107,13 +108,9 @@ def _tell_pass(data: Dataset) -> None:
     if isinstance(data, Store) and data.nbytes >= _WORTH_A_WORD:
         speed = read_speed(data)
         seconds = data.nbytes / speed
-        _note(
+        print_note(
             f"{byte_size(data.nbytes)} at {byte_size(int(speed))}/s: {seconds:.{0 if seconds >= 10 else 1}f} s a pass"
         )
-
-
-def _note(sentence: str) -> None:
-    print_line("note", sentence, color="36")
 
 
 def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
@@ -127,7 +124,8 @@ def fitted(prepared: Prepared, selection: Selection | None = None) -> Fitted:
     with prepared.concerns.gathered(), training_line(prepared.settings.tol) as callback:
         # Whether somebody watches or not, every iteration is seen: the same bits, and a trace for pages.
         seen = callback or (lambda _: None)
-        trained = fit(data, prepared.settings, labels, callback=seen, start=selection, tell=_note)
+        tell = print_note if selection is None else None  # a search has said it
+        trained = fit(data, prepared.settings, labels, callback=seen, start=selection, tell=tell)
     assert trained.model.report is not None
     prepared.concerns.add(trained.model.report.concerns)
     return trained

@@ -6,7 +6,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from beeline.cli.output.errors import print_line
+from beeline.cli.output.errors import print_line, print_note
 from beeline.cli.output.exit_codes import BY_SIGNAL
 from beeline.cli.output.pages import write_result_page
 from beeline.cli.output.search_table import power_of_two, watched_search
@@ -61,9 +61,13 @@ def _searched(prepared: Prepared) -> Selection:
     from beeline.fitting.searching import search
     from beeline.fitting.tasks import link_of, make_task
     from beeline.selection.scoring import get_metric
+    from beeline.training.indexing import with_index
 
     settings = prepared.settings
     task, classes = make_task(prepared.data, settings, None, None)
+    task, why = with_index(task, settings.solver, settings.seed)
+    if why is not None:
+        print_note(why)
     metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task), task.loss)
     with prepared.concerns.gathered(), watched_search(metric, settings.selecting.rule) as on_point:
         watched = replace(settings, selecting=replace(settings.selecting, on_point=on_point))

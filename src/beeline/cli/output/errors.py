@@ -16,7 +16,7 @@ from beeline.cli.output.exit_codes import BY_SIGNAL, FAILED, USAGE
 from beeline.cli.output.spelling import spelled
 from beeline.exceptions import BeelineError, ParameterError
 
-__all__ = ["interrupted", "one_line_errors", "print_line", "printable", "styled"]
+__all__ = ["interrupted", "one_line_errors", "print_line", "print_note", "printable", "styled"]
 
 _LATER = 0.01  # seconds
 
@@ -75,6 +75,11 @@ def print_line(kind: str, message: str, *, color: str) -> None:
     """Print `beeline: kind: message` as one line on standard error, in color on a terminal."""
     message = printable(" ".join(message.split("\n")))
     sys.stderr.write(f"beeline: {styled(kind, f'1;{color}', sys.stderr)}: {message}\n")
+
+
+def print_note(sentence: str) -> None:
+    """Say how the work is done, where there is a choice."""
+    print_line("note", sentence, color="36")
 
 
 def styled(text: str, style: str, stream: TextIO) -> str:

@@ -45,13 +45,15 @@ class PartialFolder:
         Where the store shall be.
     overwrite
         Whether a store that is there already may be replaced.
+    owned
+        Whether a folder of that name is beeline's own, so that it may be replaced however damaged it is.
     """
 
-    def __init__(self, target: Path, *, overwrite: bool) -> None:
+    def __init__(self, target: Path, *, overwrite: bool, owned: bool = False) -> None:
         self.target = Path(os.path.abspath(target))  # noqa: PTH100 - Path.absolute() keeps "..", which has no name
         if self.target.is_symlink():
             self.target = self.target.resolve()
-        self.overwrite = overwrite
+        self.overwrite, self.owned = overwrite, owned
         self.path: Path | None = None
         self._lock: int | None = None
         with writing(self.target):
@@ -72,7 +74,7 @@ class PartialFolder:
                     " to replace it",
                 )
             )
-        if not _looks_like_store(target):
+        if not (_looks_like_store(target) or (self.owned and target.is_dir())):
             raise StoreError(f"{target} is not a beeline store, so it is not overwritten; choose another name")
 
     def create(self) -> Path:

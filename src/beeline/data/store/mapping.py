@@ -52,19 +52,22 @@ class MappedPart(PartChunks):
 
     def block(self, chunk: int, n_features: int) -> Block:
         """The rows of a chunk of this part, as views of the mapped file."""
-        piece = self._buffer.slice(int(self.starts[chunk]), int(self.info.chunks.nbytes[chunk]))
-        return self.rows_of(chunk, piece, n_features)
+        return self.rows_of(chunk, self._piece(chunk), n_features)
 
     def targets(self, chunk: int) -> dict[str, Any]:
         """Labels, weights and queries of a chunk, as views of the mapped file; no byte of the rows is read.
 
         A checksum is that of a whole chunk: what was altered here is found when the rows are first read.
         """
-        piece = self._buffer.slice(int(self.starts[chunk]), int(self.info.chunks.nbytes[chunk]))
-        targets: dict[str, Any] = self.parsed(piece, self.form.targets)
+        targets: dict[str, Any] = self.parsed(self._piece(chunk), self.form.targets)
         if any(len(column) != self.info.chunks.rows[chunk] for column in targets.values()):
             raise self.unlike_manifest(chunk)
         return targets
+
+    def _piece(self, chunk: int) -> pa.Buffer:
+        """The bytes of a chunk; a file that has shrunk since it was mapped is told before a page of it is touched."""
+        check_size(self.path, self.info, self._map.size())
+        return self._buffer.slice(int(self.starts[chunk]), int(self.info.chunks.nbytes[chunk]))
 
     def in_random_order(self) -> None:
         """Tell the system that few bytes of each chunk are read, so that it reads no others along with them."""
