@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p out
-rm -rf out/train.store out/test.store out/forest.model out/svm.model
+rm -rf out/train.store out/test.store out/forest.model out/svm.model out/small.model
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() {
@@ -48,5 +48,12 @@ run python examples/regress.py $train $test
 
 say "12. Train with a loss of your own (examples/own_loss.py)."
 run python examples/own_loss.py $train $test
+
+say "13. Train in a memory that holds a tenth of the rows: they are read block by block."
+run beeline train out/train.store -o out/small.model --loss hinge --memory 200K
+run beeline evaluate out/small.model $test --memory 200K
+
+say "14. More data than memory: batches, an index, and only the rows that matter (examples/more_than_memory.py)."
+run python examples/more_than_memory.py out/readings.store
 
 say "Stores and models are in out/. Next: beeline train --help, docs/guide-data.md, docs/guide-training.md."
