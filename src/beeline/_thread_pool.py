@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
-__all__ = ["DaemonThreadPool"]
+__all__ = ["DaemonThreadPool", "one_ahead"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 
 class DaemonThreadPool:
@@ -80,3 +81,13 @@ def _fulfil(future: Future[Result], call: Callable[[], Result]) -> None:
     except BaseException as error:
         future.set_exception(error)
         del future, call  # the error holds this frame, and would keep all that it can reach alive in a circle
+
+
+def one_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The items; each is made on another thread while the one before it is used."""
+    iterator, end = iter(items), object()
+    with DaemonThreadPool(1) as pool:
+        following: Future[Item | object] = pool.submit(next, iterator, end)
+        while (item := following.result()) is not end:
+            following = pool.submit(next, iterator, end)
+            yield cast("Item", item)

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from beeline._thread_pool import one_ahead
+from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.options import parse_size
 from beeline.data.reader import NoProgress, Progress
 from beeline.data.store import Store
 from beeline.data.store.folder import PartialFolder, writing
 from beeline.index.forest_writing import trees_of
+from beeline.index.guides import GuideWriter
 from beeline.index.index import StoreIndex, folder_of
 from beeline.index.info import IndexInfo
 from beeline.index.settings import IndexSettings
@@ -28,7 +32,7 @@ from beeline.index.writing import IndexWriter
 
 __all__ = ["build_index"]
 
-_PART, _PIECE = 4, 8  # of the memory: for rows that are put in order together, and for rows on their way
+_PART, _PIECE = 6, 8  # of the memory: for rows that are put in order together, and for rows on their way
 
 
 def build_index(
@@ -86,16 +90,23 @@ def _build(
     else:
         groups = spread_rows(store, spread, room, settings.seed, progress)
     try:
-        for block, numbers in groups:
-            labels = block.labels if isinstance(block.labels, np.ndarray) and store.label_counts else None
-            bare = Block(block.values, block.n_features, block.indptr, block.indices)
-            order, ends = writer.guide.arrange(bare, numbers, labels)
-            ordered = bare.gather(order)
-            del block, bare
-            for piece in writer.write(ordered, ends, numbers[order], None if labels is None else labels[order]):
+        for arranged in one_ahead(_arranged(groups, writer.guide, labelled=bool(store.label_counts))):
+            for piece in writer.write(*arranged):
                 progress.advance(piece.nbytes, piece.n_rows)
+            del arranged
         return writer.finish(time.perf_counter() - clock)
     except BaseException:
         writer.abandon()
         shutil.rmtree(spread, ignore_errors=True)
         raise
+
+
+def _arranged(
+    groups: Iterator[tuple[Block, Ints]], guide: GuideWriter, *, labelled: bool
+) -> Iterator[tuple[Block, Ints, Ints, Floats | None]]:
+    """Of each group: rows in the order of leaves, where leaves end, their numbers, their labels if these are classes."""
+    for block, numbers in groups:
+        labels = block.labels if labelled and isinstance(block.labels, np.ndarray) else None
+        bare = Block(block.values, block.n_features, block.indptr, block.indices)
+        order, ends = guide.arrange(bare, numbers, labels)
+        yield bare.gather(order), ends, numbers[order], None if labels is None else labels[order]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ class ForestWriter(GuideWriter):
         own = {name: ArrayWriter(folder / f"{name}.npy", dtype) for name, dtype in kinds.items()}
         self._checksums = ArrayWriter(folder / "tree_checksums.npy", np.uint64)
         self.arrays = {**own, **self._rows.arrays, "tree_checksums": self._checksums}
-        self._grown: tuple[dict[str, AnyArray], Block] | None = None
+        self._grown: deque[tuple[dict[str, AnyArray], Block]] = deque()  # those arranged, and not yet written
 
     def arrange(self, block: Block, numbers: Ints, labels: Floats | None) -> tuple[Ints, Ints]:
         """Tree by tree, leaf by leaf, whatever the labels."""
@@ -67,13 +68,12 @@ class ForestWriter(GuideWriter):
         assert how.leaf_rows is not None
         trees = which[order[ends - 1]].tolist()
         found = grow_pivot_trees(block.arrays, order, ends.tolist(), trees, how.width, how.leaf_rows, how.seed)
-        self._grown = found, block.gather(found["pivot_rows"])
+        self._grown.append((found, block.gather(found["pivot_rows"])))
         return order, found["leaf_ends"]
 
     def write(self, block: Block, ends: Ints) -> None:
-        """Take the trees that were grown last."""
-        assert self._grown is not None
-        (found, pivots), self._grown = self._grown, None
+        """Take the trees that were grown first of those not yet taken."""
+        found, pivots = self._grown.popleft()
         for name in (*_SHAPE, *_MEASURES):
             self.arrays[name].write(found[name])
         self._rows.write(pivots)

@@ -192,7 +192,7 @@ class GuideWriter(ABC):
 
     @abstractmethod
     def write(self, block: Block, ends: Ints) -> None:
-        """Take the rows that were arranged last, in their order, in leaves that end there."""
+        """Take rows that were arranged, in their order, in leaves that end there; groups come as they were arranged."""
 
 
 def drawn(weights: Floats, random: np.random.Generator) -> Ints:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
 
-from beeline._thread_pool import DaemonThreadPool
+from beeline._thread_pool import one_ahead
 from beeline._types import Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.engines import Rows
@@ -23,16 +22,8 @@ Run = tuple[int, int]
 
 def read_ahead(rows: Rows, blocks: Sequence[Sequence[Run]]) -> Iterator[tuple[Ints, Block]]:
     """(the numbers, the rows) of blocks, each of several runs; the next is read while one is worked on."""
-    if rows.in_memory or len(blocks) < 2:
-        yield from (_read(rows, runs) for runs in blocks)
-        return
-    with DaemonThreadPool(1) as pool:
-        following: Future[tuple[Ints, Block]] = pool.submit(_read, rows, blocks[0])
-        for runs in (*blocks[1:], None):
-            found = following.result()
-            if runs is not None:
-                following = pool.submit(_read, rows, runs)
-            yield found
+    found = (_read(rows, runs) for runs in blocks)
+    yield from found if rows.in_memory or len(blocks) < 2 else one_ahead(found)
 
 
 def _read(rows: Rows, runs: Sequence[Run]) -> tuple[Ints, Block]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from beeline._thread_pool import DaemonThreadPool
+from beeline._thread_pool import one_ahead
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.engines.verbs import truncation
@@ -229,12 +228,8 @@ class Search:
     def read(self, chunks: Ints, place: Place) -> Iterator[Found]:
         """The rows of chunks, as they are at this place; the next are read while some are looked at."""
         self._readings.places.append((place[0].copy(), place[1]))
-        with DaemonThreadPool(1) as pool:
-            following: Future[tuple[Ints, Block]] | None = None
-            for group in (*self._groups(np.sort(chunks)), None):
-                present, following = following, None if group is None else pool.submit(self._rows_of, group)
-                if present is not None:
-                    yield self._found(*present.result())
+        for found in one_ahead(self._rows_of(group) for group in self._groups(np.sort(chunks))):
+            yield self._found(*found)
         self.read_chunks[chunks] = True
 
     def look(self, chunks: Sequence[int]) -> Found:
