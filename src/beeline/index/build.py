@@ -104,7 +104,7 @@ def _build(
 def _arranged(
     groups: Iterator[tuple[Block, Ints]], guide: GuideWriter, *, labelled: bool
 ) -> Iterator[tuple[Block, Ints, Ints, Floats | None]]:
-    """Of each group: rows in the order of leaves, where leaves end, their numbers, their labels if these are classes."""
+    """Of each group: rows in the order of leaves, where leaves end, their numbers, and labels if these are classes."""
     for block, numbers in groups:
         labels = block.labels if labelled and isinstance(block.labels, np.ndarray) else None
         bare = Block(block.values, block.n_features, block.indptr, block.indices)
