@@ -102,13 +102,23 @@ def watch(command: list[str], limit: int | None, given: str = "") -> Outcome:
         assert child.stdin is not None
         child.stdin.write(given)
         child.stdin.close()
-        held = 0
+        held = resident = 0
         while True:
-            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            resident = max(resident, _peak(child.pid))
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
                 break
             held = max(held, group.held() if group is not None else 0)
             time.sleep(0.01)
         child.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
-        return Outcome(child.returncode, seconds, usage.ru_maxrss << 10, held, group.peak() if group else None)
+        return Outcome(child.returncode, seconds, resident, held, group.peak() if group else None)
+
+
+def _peak(pid: int) -> int:
+    """The peak of a process so far; what it is said to have taken when it has ended counts its parent, before `exec`."""
+    try:
+        fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    except OSError:
+        return 0
+    return int(fields.get("VmHWM", "0 kB").split()[0]) << 10
