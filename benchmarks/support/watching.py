@@ -116,7 +116,7 @@ def watch(command: list[str], limit: int | None, given: str = "") -> Outcome:
 
 
 def _peak(pid: int) -> int:
-    """The peak of a process so far; what it is said to have taken when it has ended counts its parent, before `exec`."""
+    """The peak of a process so far. What the system says of one that has ended counts its parent, before `exec`."""
     try:
         fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     except OSError:
