@@ -32,6 +32,7 @@ def demo(tmp_path_factory, tool):
     return folder, done
 
 
+@pytest.mark.slow
 def test_the_demo_tells_what_it_did(demo):
     folder, done = demo
     assert done.stderr == ""
@@ -46,6 +47,7 @@ def test_the_demo_tells_what_it_did(demo):
     ]
 
 
+@pytest.mark.slow
 def test_the_demo_trains_a_good_model(demo):
     out = demo[1].stdout
     accuracy = float(re.search(r"^accuracy +([\d.]+)$", out, re.MULTILINE)[1])
@@ -57,6 +59,7 @@ def test_the_demo_trains_a_good_model(demo):
     assert clearance < squared / 10
 
 
+@pytest.mark.slow
 def test_the_demo_finds_a_good_c(demo):
     out = demo[1].stdout
     assert re.search(r"^C = \S+: accuracy 0\.7\d+ ± \S+ on 3 folds, the best of \d+ values$", out, re.MULTILINE)
@@ -65,6 +68,7 @@ def test_the_demo_finds_a_good_c(demo):
     assert scores[1] > scores[0]
 
 
+@pytest.mark.slow
 def test_the_example_gives_metres_back(demo):
     """Elevations are those of the source, although the stores hold scaled ones."""
     import csv

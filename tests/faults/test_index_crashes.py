@@ -106,7 +106,12 @@ def leaf_rows_in(store, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "memory"), [("boxes", "512M"), ("boxes", 20_000), ("chunks", "512M"), ("forest", "512M")]
+    ("kind", "memory"),
+    [
+        ("boxes", "512M"),
+        ("boxes", 20_000),
+        *(pytest.param(kind, "512M", marks=pytest.mark.slow) for kind in ("chunks", "forest")),
+    ],
 )
 def test_killed_before_every_change_of_the_disk(target, run_builder, kind, memory):
     there = []

@@ -5,6 +5,7 @@ Scripts run in processes of their own, which repeat what depends on the moment u
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import textwrap
@@ -66,10 +67,42 @@ def functions(works: list[str]) -> str:
     return f"works = [{', '.join(f'lambda: {work}' for work in works)}]"
 
 
-def run(script: str, *, timeout: float = 100) -> tuple[int, str, str]:
-    code = COMMON + textwrap.dedent(script)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout, check=False)
-    return done.returncode, done.stdout, done.stderr
+# Loads everything once. For each line, a script, a child runs it, and ends as any program does when it is through.
+SERVER = (
+    COMMON
+    + """
+import tempfile
+
+for line in sys.stdin:
+    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    child = os.fork()
+    if child == 0:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        exec(eval(line), globals())
+        sys.exit()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    said = []
+    for file in (out, err):
+        file.seek(0)
+        said.append(file.read().decode())
+    print(repr((code, *said)), flush=True)
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Run a script in a process of its own: (its exit code, its output, its errors)."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", SERVER], text=True, **pipes) as server:
+
+        def ask(script):
+            server.stdin.write(f"{textwrap.dedent(script)!r}\n")
+            server.stdin.flush()
+            return ast.literal_eval(server.stdout.readline())
+
+        yield ask
 
 
 # A child that is forked from a thread's midst has none of the other threads, and all of their locks as they were.
@@ -96,11 +129,11 @@ os._exit(0)
 
 @rounds
 @every_work
-def test_a_child_forked_while_threads_fit_can_fit(works, rounds):
+def test_a_child_forked_while_threads_fit_can_fit(run, works, rounds):
     assert run(FORK.format(works=functions(works), rounds=rounds)) == (0, "", "")
 
 
-def test_a_child_forked_while_a_thread_loads_a_solver_can_use_it():
+def test_a_child_forked_while_a_thread_loads_a_solver_can_use_it(run):
     # HiGHS is loaded when the first linear programme is solved.
     script = """
     def fit(): return LinearModel('hinge', 'l1', solver='bundle', tol=1e-2, C=0.1).fit(X, two)
@@ -139,19 +172,19 @@ print(set(codes))
 
 @rounds
 @every_work
-def test_a_process_ends_while_daemon_threads_fit(works, rounds):
+def test_a_process_ends_while_daemon_threads_fit(run, works, rounds):
     assert run(END.format(works=functions(works), rounds=rounds)) == (0, "{7}\n", "")
 
 
 @rounds
-def test_a_process_ends_while_daemon_threads_read(tmp_path, rounds):
+def test_a_process_ends_while_daemon_threads_read(run, tmp_path, rounds):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n" + "1.5,2.5\n" * 100_000)
     read = f"beeline.read({str(path)!r}, scale='standard')"
     assert run(END.format(works=functions([read, read]), rounds=rounds)) == (0, "{7}\n", "")
 
 
-def test_a_process_does_not_wait_for_daemon_threads():
+def test_a_process_does_not_wait_for_daemon_threads(run):
     script = """
     solving = threading.Event()
     def told(step):
@@ -161,10 +194,10 @@ def test_a_process_does_not_wait_for_daemon_threads():
     solving.wait()
     sys.exit(7)
     """
-    assert run(script, timeout=30) == (7, "", "")
+    assert run(script) == (7, "", "")
 
 
-def test_other_threads_fit_and_read_on_when_the_main_thread_has_ended(tmp_path):
+def test_other_threads_fit_and_read_on_when_the_main_thread_has_ended(run, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b,y\n" + "1.5,2.5,1\n0.5,-2.5,0\n" * 50)
     script = f"""
@@ -177,7 +210,7 @@ def test_other_threads_fit_and_read_on_when_the_main_thread_has_ended(tmp_path):
     assert run(script) == (0, "20 2\n", "")
 
 
-def test_an_abort_that_is_none_of_python_s_still_shows():
-    code, out, err = run("import ctypes; ctypes.CDLL('libstdc++.so.6')._ZSt9terminatev()", timeout=30)
+def test_an_abort_that_is_none_of_python_s_still_shows(run):
+    code, out, err = run("import ctypes; ctypes.CDLL('libstdc++.so.6')._ZSt9terminatev()")
     assert (code, out) == (-6, "")
     assert "terminate called" in err
