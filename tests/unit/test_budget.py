@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import beeline
 from beeline import LinearModel, from_arrays, select_C
 from beeline.data.store import StoreWriter
-from beeline.data.store.mapping import MappedPart
+from beeline.data.store.chunks import PartChunks
 from beeline.data.store.store import Store
 from beeline.engines import Resources, Threads
 from beeline.engines.scratch import Scratch
@@ -80,8 +80,8 @@ def test_the_same_shards_give_the_same_bits_wherever_vectors_lie(store, loss):
 def test_a_pass_reads_every_chunk_once(store, monkeypatch, memory, verb):
     """Counted where chunks are read; also for losses whose products take two steps."""
     read = []
-    block = MappedPart.block
-    monkeypatch.setattr(MappedPart, "block", lambda part, k, n: read.append(k) or block(part, k, n))
+    block = PartChunks.rows_of
+    monkeypatch.setattr(PartChunks, "rows_of", lambda part, k, *rest: read.append(k) or block(part, k, *rest))
     rows = Threads(memory).open(store.within(10**9) if memory is None else store)
     h, w = rows.scatter(np.ones((900, 2))), np.ones((12, 2))
     flat, one = rows.scatter(np.ones(900)), np.ones(12)
@@ -107,7 +107,7 @@ def test_verbs_on_columns_read_no_rows(store, monkeypatch):
 
 
 def test_labels_are_no_part_of_what_rows_are_read_for(store, monkeypatch):
-    monkeypatch.setattr(MappedPart, "block", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(PartChunks, "rows_of", lambda *_: pytest.fail("rows were read"))
     assert_array_equal(store.labels, Y)
 
 

@@ -44,6 +44,9 @@ class ChunkReader:
         Whose chunks they are.
     room
         Bytes for chunks that are kept. It may be changed at any time.
+    cached
+        Whether the system may keep what was read, as far as it has memory that nobody needs: for rows that are read
+        again and again.
 
     Attributes
     ----------
@@ -51,8 +54,8 @@ class ChunkReader:
         Bytes that were read so far, how many chunks were still there, and how many were read.
     """
 
-    def __init__(self, store: Store, room: int = 0) -> None:
-        self.store = store
+    def __init__(self, store: Store, room: int = 0, *, cached: bool = False) -> None:
+        self.store, self._cached = store, cached
         self.bytes_read = self.hits = self.misses = 0
         self._room, self._held = room, 0
         self._kept: OrderedDict[int, Block] = OrderedDict()
@@ -83,6 +86,20 @@ class ChunkReader:
                 self._held += self._size(chunk)
             self._make_room()
             return [found[chunk] for chunk in chunks]
+
+    def chunk(self, number: int) -> Block:
+        """The rows of one chunk, read now, and not kept."""
+        part, local = self._place(number)
+        (piece,) = part.read(local, local + 1)
+        return part.rows_of(local, pa.py_buffer(piece), self.store.n_features)
+
+    def will_need(self, first: int, last: int) -> None:
+        """Tell the system that chunks first … last−1 are read soon."""
+        while first < last:
+            part, local = self._place(first)
+            count = min(last - first, len(part.ends) - local)
+            part.will_need(local, local + count)
+            first += count
 
     def snapshot(self) -> dict[str, Any]:
         """The numbers of the chunks that are kept, the one that was asked for last behind, and what was counted."""
@@ -121,7 +138,8 @@ class ChunkReader:
         if number not in self._parts:
             info, verified = self.store.manifest.parts[number], self.store.verified_chunks(number)
             path = self.store.path / info.name
-            self._parts[number] = _OpenPart(path, info, self.store.manifest.form, verified)
+            opened = _OpenPart(path, info, self.store.manifest.form, verified, cached=self._cached)
+            return self._parts.setdefault(number, opened), local
         return self._parts[number], local
 
     def _fresh(self, chunks: list[int]) -> Iterator[tuple[int, Block]]:
@@ -165,8 +183,11 @@ def read_speed(store: Store) -> float:
 class _OpenPart(PartChunks):
     """A part whose chunks are read."""
 
-    def __init__(self, path: Path, info: PartInfo, form: Form, verified: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, path: Path, info: PartInfo, form: Form, verified: NDArray[np.bool_], *, cached: bool = False
+    ) -> None:
         super().__init__(path, info, form, verified)
+        self._cached = cached
         try:
             self._file = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
@@ -177,7 +198,14 @@ class _OpenPart(PartChunks):
         os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
     def close(self) -> None:
-        os.close(self._file)
+        """Close the file; once."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
 
     def will_need(self, first: int, last: int) -> None:
         """Tell the system that chunks first … last−1 are read soon."""
@@ -201,7 +229,8 @@ class _OpenPart(PartChunks):
                 )
             at += count
             waiting = _behind(waiting, count)
-        os.posix_fadvise(self._file, start, end - start, os.POSIX_FADV_DONTNEED)
+        if not self._cached:
+            os.posix_fadvise(self._file, start, end - start, os.POSIX_FADV_DONTNEED)
         return pieces
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+import weakref
+from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beeline._forks import ForkSafeLock
+from beeline._lazy import cached_property
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, Labels, row_numbers
@@ -26,6 +28,8 @@ from beeline.exceptions import CorruptStoreError, DataError, ParameterError, Sto
 
 if TYPE_CHECKING:
     import os
+
+    from beeline.data.store.reading import ChunkReader
 
 __all__ = ["Store", "open_store"]
 
@@ -76,8 +80,6 @@ class Store(Dataset):
         self._byte_ends: Ints = np.cumsum(np.concatenate([c.nbytes for c in chunks]) + 4 * self._chunk_rows)
         self._verified = np.zeros(len(self._row_ends), np.bool_)
         self._mapped: OrderedDict[int, MappedPart] = OrderedDict()
-        self._read: deque[tuple[MappedPart, int]] = deque()  # chunks that may be in memory, where there is a budget
-        self._read_bytes = 0
         self._first: Store | None = None  # whose folder may be there for as long as it is needed, and no longer
         self._lock = ForkSafeLock()
         self._check_sizes()
@@ -149,15 +151,25 @@ class Store(Dataset):
         return self._column("queries") if self.manifest.form.queries else None
 
     def chunk(self, number: int) -> Block:
-        """The rows of one chunk, as views of the mapped file."""
+        """The rows of one chunk: views of the mapped file, or where the budget is small, of memory it was read into."""
         if not 0 <= number < self.n_chunks:
             raise ParameterError(
                 f"chunk numbers lie between 0 and {self.n_chunks - 1}, and {number} does not", parameter="number"
             )
+        if self._is_larger(self.memory):
+            return self._reader.chunk(number)
         part, local = self._locate(number)
-        if self.memory is not None:
-            self._make_room(part, local)
         return part.block(local, self.n_features)
+
+    def _is_larger(self, memory: int | None) -> bool:
+        """Whether it does not fit a budget; then it is read and not mapped, so that what is held is ours to say."""
+        return memory is not None and self.nbytes > memory
+
+    @cached_property
+    def _reader(self) -> ChunkReader:
+        from beeline.data.store.reading import ChunkReader  # which reads stores
+
+        return ChunkReader(weakref.proxy(self), cached=True)  # no cycle: a store goes when nobody has it any more
 
     def within(self, memory: int) -> Store:
         """The same store with this budget."""
@@ -181,7 +193,7 @@ class Store(Dataset):
         memory = self.memory if memory is None else memory
         if memory is not None and memory < 1:
             raise ParameterError(Argument("memory"), f" must be at least 1 byte, not {memory}")
-        walk = self._walk(drop=self.nbytes > (_NO_BUDGET if memory is None else memory))
+        walk = self._walk(larger=self._is_larger(_NO_BUDGET if memory is None else memory))
         if memory is None:
             yield from walk
             return
@@ -216,17 +228,17 @@ class Store(Dataset):
         before = int(self._row_ends[first - 1]) if first else 0
         if first == last:
             return self.chunk(first).rows(start - before, stop - before)
-        # Each chunk is copied right after it was asked for, before it may be given back.
+        if self._is_larger(self.memory):
+            self._reader.will_need(first, last + 1)
         end, n = int(self._row_ends[last - 1]), int(self._chunk_rows[first])
-        nnz = int(self._chunk_nnz[first : last + 1].sum())
-        if stop < self._row_ends[last]:
-            nnz -= self.chunk(last).rows(stop - end, int(self._chunk_rows[last])).nnz
-        head = self.chunk(first).rows(start - before, n)
-        buffer = RowBuffer(self.manifest.form, stop - start, nnz - int(self._chunk_nnz[first]) + head.nnz)
+        head, tail = self.chunk(first).rows(start - before, n), self.chunk(last).rows(0, stop - end)
+        nnz = head.nnz + int(self._chunk_nnz[first + 1 : last].sum()) + tail.nnz
+        buffer = RowBuffer(self.manifest.form, stop - start, nnz)
         buffer.append(head)
+        del head
         for number in range(first + 1, last):
             buffer.append(self.chunk(number))
-        buffer.append(self.chunk(last).rows(0, stop - end))
+        buffer.append(tail)
         return buffer.block(self.n_features)
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
@@ -297,35 +309,26 @@ class Store(Dataset):
             self._mapped.move_to_end(place)
         return part, local
 
-    def _make_room(self, part: MappedPart, chunk: int) -> None:
-        """Give back the chunks that were read first, as long as those in memory would exceed the budget.
-
-        A chunk that is still at work is none the worse for it: it is read again where it is touched again.
-        """
-        assert self.memory is not None
-        with self._lock:
-            self._read.append((part, chunk))
-            self._read_bytes += int(part.info.chunks.nbytes[chunk])
-            while self._read_bytes > self.memory and len(self._read) > 1:
-                old, number = self._read.popleft()
-                self._read_bytes -= int(old.info.chunks.nbytes[number])
-                old.drop(number)
-
-    def _walk(self, *, drop: bool) -> Iterator[Block]:
-        """Every chunk as a block; if `drop`, its memory is given back when the next one is asked for."""
+    def _walk(self, *, larger: bool) -> Iterator[Block]:
+        """Every chunk as a block; read into memory of ours if the store is `larger` than may be held."""
         asked = 0
         for number in range(self.n_chunks):
             if number >= asked:
-                asked = self._read_ahead(number)
-            part, local = self._locate(number)
-            yield part.block(local, self.n_features)
-            if drop:
-                part.drop(local)
+                asked = self._read_ahead(number, larger)
+            if larger:
+                yield self._reader.chunk(number)
+            else:
+                part, local = self._locate(number)
+                yield part.block(local, self.n_features)
 
-    def _read_ahead(self, first: int) -> int:
-        """Ask the system to read the next stretch of a part; returns the chunk behind it."""
+    def _read_ahead(self, first: int, larger: bool) -> int:
+        """Ask the system to read the next stretch; returns the chunk behind it."""
+        last = self._last_within(first, _READ_AHEAD)
+        if larger:
+            self._reader.will_need(first, last)
+            return last
         part, local = self._locate(first)
-        last = min(self._last_within(first, _READ_AHEAD), first - local + len(part.ends))
+        last = min(last, first - local + len(part.ends))
         part.will_need(local, local + last - first)
         return last
 
