@@ -361,8 +361,8 @@ def test_impossible_pairs_name_what_works():
         choose_solver(problem(Logistic(), L1()), "dual_cd")
     with pytest.raises(ParameterError, match=r"no solver can take Hinge.* with Nothing"):
         choose_solver(problem(Hinge(), Nothing()))
-    with pytest.raises(ParameterError, match="no solver 'sgd'; there are auto, newton"):
-        choose_solver(problem(Hinge()), "sgd")
+    with pytest.raises(ParameterError, match="no solver 'simplex'; there are auto, newton"):
+        choose_solver(problem(Hinge()), "simplex")
     with pytest.raises(ParameterError, match="'smoothed_newton' needs a loss whose kinks"):
         SOLVERS["smoothed_newton"]().solve(problem(Logistic()))
 

@@ -103,7 +103,7 @@ class TestTrees:
         """Also of a store whose rows are sorted by their classes, and in any memory."""
         order = np.argsort(Y, kind="stable")
         of_tree = []
-        for memory in ("512M", 900_000):
+        for memory in ("512M", 1_350_000):
             index = indexed(tmp_path / str(memory), X[order], Y[order], "forest", memory=memory)[1]
             first = index.guide.shapes.leaves
             bounds = [int(index.starts[k]) for k in first[:-1]] + [X.shape[0]]
