@@ -201,9 +201,15 @@ class TestRefusals:
         o = self.objective(store, 20_000, loss)
         chosen = choose_solver(o)
         assert all(kind.needs.rows in ("passes", "blocks") for kind in parts_of(chosen))
-        assert (chosen.name == "block_cd") == (loss == "hinge")
+        assert chosen.name in ("newton", "smoothed_newton")  # there are twelve features
         plenty, unsaid = (choose_solver(self.objective(store, memory, loss)).name for memory in (10**9, None))
         assert plenty == unsaid
+
+    def test_auto_goes_by_blocks_where_there_are_more_features(self, tmp_path):
+        wide = np.random.default_rng(0).normal(size=(900, 80))
+        store = beeline.convert(iter([(wide, Y)]), tmp_path / "wide")
+        assert choose_solver(self.objective(store, 20_000)).name == "block_cd"
+        assert choose_solver(self.objective(store, None)).name == "dual_cd"
 
     def test_arrays_need_no_room_for_themselves(self):
         rows = Threads(10**5).open(from_arrays(X))

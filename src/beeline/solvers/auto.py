@@ -34,6 +34,8 @@ _CLASS_PASSES, _MOST_CLASS_WEIGHTS = 500, 100_000
 _FEW_CLASS_PASSES, _FEW_CLASSES, _FEW_CLASS_WEIGHTS = 200, 10, 2000
 # Solvers that visit one row after the other: of several classes, of one score, and where rows do not fit the memory.
 _BY_ROWS = ("class_dual_cd", "dual_cd", "block_cd")
+# With so few weights Newton's method is faster than descent upon blocks; with more, its passes over a disk are dearer.
+_FEW_WEIGHTS, _DEARER = 50, 4.0
 # The interior-point method takes few steps whatever the problem, and many passes in each of them.
 _FEW_ROWS, _FEW_FEATURES = 20_000, 2000
 # The bundle method needs some hundred passes, or thousands where weights are large.
@@ -104,7 +106,7 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
         return works["dual_cd"] if _suits_dual(objective, works, warm) else _with_second("newton", works)
     if objective.size > MOST_FEATURES:
         return works[by_rows]
-    return _by_rows_at_first(objective, works, by_rows)
+    return _by_rows_at_first(objective, works) if by_rows == "dual_cd" else _by_blocks_at_first(objective, works)
 
 
 def _without_dual(objective: Objective, works: _Working) -> Solver | None:
@@ -120,9 +122,19 @@ def _with_second(first: str, works: _Working) -> Solver:
     return Relay(works[first], works["lbfgs"]) if first == "newton" and "lbfgs" in works else works[first]
 
 
-def _by_rows_at_first(objective: Objective, works: _Working, by_rows: str) -> Solver:
+def _by_blocks_at_first(objective: Objective, works: _Working) -> Solver:
+    """The same where rows do not fit the memory: passes are dear, and with few weights Newton's method needs few."""
+    if "smoothed_newton" not in works:
+        return works["block_cd"]
+    if objective.size <= _FEW_WEIGHTS:
+        return works["smoothed_newton"]
+    passes = _DEARER * _passes_to_relay(objective) / _sweeps("block_cd")
+    return Relay(works["block_cd"], works["smoothed_newton"], passes)
+
+
+def _by_rows_at_first(objective: Objective, works: _Working) -> Solver:
     """For a hinge and its like: coordinate descent is fast, or hopeless."""
-    first, passes = works[by_rows], _passes_to_relay(objective) / _sweeps(by_rows)
+    first, passes = works["dual_cd"], _passes_to_relay(objective)
     if "interior_point" in works and _suits_interior_point(objective):
         return Relay(first, works["interior_point"], passes)
     if "smoothed_newton" not in works:
@@ -204,7 +216,7 @@ class Relay(Solver):
     """
 
     def __init__(self, first: Solver, second: Solver, passes: float = math.inf) -> None:
-        self.name, self.row_arrays = first.name, first.row_arrays
+        self.name, self.row_arrays, self.needs = first.name, first.row_arrays, first.needs
         super().__init__(first.tol, first.max_passes, first.seed)
         self.first, self.second, self.passes = first, second, passes
 

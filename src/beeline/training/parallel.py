@@ -77,6 +77,8 @@ class _Parallel:
 
     def solve(self, problems: Sequence[Problem]) -> list[Result]:
         """The results, in the order of the problems."""
+        if any(_holds_rows(solver, objective) for solver, objective, _, _ in problems):
+            self.n_threads = 1
         if sum(objective.rows.nnz for _, objective, _, _ in problems) <= _FEW_ENTRIES:
             self.n_threads = 1
             results = [self._run_here(*problem) for problem in problems]
@@ -152,6 +154,11 @@ class _Parallel:
                 if stop:
                     self.stopped.set()
         return self.stopped.is_set()
+
+
+def _holds_rows(solver: Solver, objective: Objective) -> bool:
+    """Whether a solver holds rows of its own, as many as the memory allows: then problems come one after the other."""
+    return solver.needs.rows in ("blocks", "index") and objective.rows.memory is not None
 
 
 def _without_model(objective: Objective, solver: Solver, error: Exception) -> Result:
