@@ -78,7 +78,7 @@ def test_the_same_bits_wherever_the_shards_lie(name, solver, omega, intercept, s
     spawned.moved.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one, other = (SOLVERS[solver](tol=1e-3, max_passes=20).run(o) for o in (here, there))
+        one, other = (SOLVERS[solver](tol=1e-3, max_passes=8).run(o) for o in (here, there))
     np.testing.assert_array_equal(one.theta, other.theta)
     assert (one.objective, one.bound, one.status, one.iterations) == (
         other.objective,

@@ -111,7 +111,9 @@ def test_every_solver_is_here():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1].name}-{case[2].name}")
-@pytest.mark.parametrize(("intercept", "n_shards"), [("free", 1), ("regularized", 3)])
+@pytest.mark.parametrize(
+    ("intercept", "n_shards"), [("free", 1), pytest.param("regularized", 3, marks=pytest.mark.slow)]
+)
 def test_in_memory(tmp_path, case, intercept, n_shards):
     name, loss, omega, *more = case
     options = {"tol": 1e-6, "max_passes": 1e4} | (more[0] if more else {})

@@ -278,7 +278,7 @@ def larger(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("memory", [None, "300K"])
+@pytest.mark.parametrize("memory", [pytest.param(None, marks=pytest.mark.slow), "300K"])
 @pytest.mark.parametrize(
     ("loss", "solver", "kind"),
     [

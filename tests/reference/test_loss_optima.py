@@ -105,7 +105,11 @@ def test_solvers_reach_the_minimum(solver, loss, regularizer):
 
 
 @pytest.mark.parametrize("loss", EVERY, ids=lambda loss: loss.name)
-@pytest.mark.parametrize("regularizer", NONNEGATIVE, ids=lambda regularizer: regularizer.name)
+@pytest.mark.parametrize(
+    "regularizer",
+    [NONNEGATIVE[0], *(pytest.param(omega, marks=pytest.mark.slow) for omega in NONNEGATIVE[1:])],
+    ids=lambda regularizer: regularizer.name,
+)
 def test_nonnegative_weights_reach_the_minimum(loss, regularizer):
     o, best, _ = solved(loss, regularizer)
     takes = [name for name, solver in SOLVERS.items() if solver(1e-7, 1, 0).refusal(o) is None]
