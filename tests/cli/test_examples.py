@@ -41,6 +41,8 @@ def test_the_demo_tells_what_it_did(demo):
     assert "label 2  1,950  48.8 %" in done.stdout
     assert sorted(p.name for p in (folder / "out").iterdir()) == [
         "forest.model",
+        "readings.store",
+        "small.model",
         "svm.model",
         "test.store",
         "train.store",
@@ -57,6 +59,9 @@ def test_the_demo_trains_a_good_model(demo):
     assert float(lasso[1]) > 0.75
     squared, clearance = (float(x) for x in re.findall(r"([\d.]+)% of the heights more than 100 m too low", out))
     assert clearance < squared / 10
+    read = [int(part) for part in re.findall(r"right, (\d+)% of the bytes read", out)]
+    assert len(read) == 2
+    assert max(read) < 90
 
 
 @pytest.mark.slow
