@@ -9,8 +9,9 @@ Names are loaded when they are first used, so that `import beeline` costs next t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from beeline._lazy import found_late
 
 if TYPE_CHECKING:
     from beeline.data.convert import convert as convert
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from beeline.estimators import PoissonRegressor as PoissonRegressor
     from beeline.estimators import QuantileRegressor as QuantileRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
-    from beeline.fitting import build_index as build_index
     from beeline.fitting import select_C as select_C
+    from beeline.fitting.indexing import build_index as build_index
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
     from beeline.model import Model as Model
@@ -74,7 +75,7 @@ _HOMES = {
     "Selection": "beeline.selection",
     "Store": "beeline.data.store",
     "TweedieRegressor": "beeline.estimators",
-    "build_index": "beeline.fitting",
+    "build_index": "beeline.fitting.indexing",
     "convert": "beeline.data.convert",
     "from_arrays": "beeline.data.core.arrays",
     "num_threads": "beeline.kernels",
@@ -87,13 +88,7 @@ _HOMES = {
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    if name not in _HOMES:
-        raise AttributeError(f"module 'beeline' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = found_late(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

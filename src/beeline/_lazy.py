@@ -1,13 +1,14 @@
-"""Attributes that are computed when they are first asked for, and kept."""
+"""What is there when it is first asked for, and kept: attributes that are computed, modules that are loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, overload
 
-from beeline._forks import ForkSafeLock
+from beeline._forks import ForkSafeLock, import_late
 
-__all__ = ["cached_property", "computed_once"]
+__all__ = ["LateModule", "cached_property", "computed_once", "found_late"]
 
 Value = TypeVar("Value")
 
@@ -55,3 +56,35 @@ class computed_once(cached_property[Value]):  # noqa: N801
             value: Value = kept[self.name] if self.name in kept else self.compute(instance)
             kept[self.name] = value  # before the lock is released
             return value
+
+
+class LateModule:
+    """A module that is loaded when the first of its names is asked for.
+
+    For one that takes long to load where most runs do without it, but many functions of a file name it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        value = getattr(import_late(self._name), name)
+        self.__dict__[name] = value
+        return value
+
+
+def found_late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose names are loaded when they are first used.
+
+    `homes` has the module of each name: relative to the package, with a dot in front.
+    """
+
+    def load(name: str) -> Any:  # noqa: ANN401
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name]
+        value = getattr(import_late(package + home if home.startswith(".") else home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load

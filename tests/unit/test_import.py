@@ -46,6 +46,25 @@ except SystemExit as end:
     assert not loaded & {"numpy", "pyarrow", "scipy", "sklearn", "rich"}
 
 
+def test_training_on_text_loads_no_store_and_no_index(tmp_path):
+    text, model = tmp_path / "rows.svm", tmp_path / "rows.model"
+    text.write_text("1 1:1 2:0.5\n-1 1:-1\n" * 20)
+    code = f"""
+import sys
+from beeline.cli import main
+sys.argv = ["beeline", "train", {str(text)!r}, "-o", {str(model)!r}, "--loss", "hinge"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+left_out = ("store.store", "index.index", "solvers.indexed", "solvers.stochastic", "solvers.bundle.bundle")
+assert not [name for name in sys.modules if name.startswith("beeline.") and name.endswith(left_out)]
+"""
+    loaded = modules_after(code)
+    assert "numpy" in loaded
+    assert not loaded & {"pyarrow", "sklearn", "scipy"}
+
+
 @pytest.mark.parametrize("name", beeline.__all__)
 def test_every_public_name_resolves(name):
     assert getattr(beeline, name) is not None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
 from beeline.engines.verbs import products
-from beeline.index import StoreIndex
+
+if TYPE_CHECKING:
+    from beeline.index import StoreIndex
 
 __all__ = ["Engine", "Origin", "Promise", "RowVector", "Rows", "Verb"]
 

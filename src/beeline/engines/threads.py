@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from beeline.engines.running import Call, run
 from beeline.engines.scratch import Scratch
 from beeline.engines.shards import Shard
 from beeline.exceptions import ParameterError
-from beeline.index import IndexedRows
 from beeline.kernels import keep_freed_memory
+
+if TYPE_CHECKING:
+    from beeline.index import StoreIndex
 
 __all__ = ["Threads"]
 
@@ -108,7 +110,7 @@ class LocalRows(Rows):
         self.data, self.shards, self.memory = data, shards, memory
         self.n_rows, self.n_features, self.nnz = data.n_rows, data.n_features, data.nnz
         self.n_shards, self.in_memory, self.ordered = len(shards), isinstance(data, ArrayDataset), data.ordered
-        self.index = data.index if not self.in_memory and isinstance(data, IndexedRows) else None
+        self.index = None if self.in_memory else _index_of(data)
         self._single = self.in_memory and self.n_shards == 1
         self._disk = None if memory is None or self.in_memory else _OnDisk(self.n_rows, memory)
 
@@ -257,6 +259,13 @@ class LocalRows(Rows):
         if isinstance(self.data, ArrayDataset):
             return self.data.block
         return concatenate(list(self.data.blocks())) if self.memory is None else self.data.rows(0, self.n_rows)
+
+
+def _index_of(data: Dataset) -> StoreIndex | None:
+    """The index in whose order the rows of a data set lie."""
+    from beeline.index import IndexedRows
+
+    return data.index if isinstance(data, IndexedRows) else None
 
 
 class _OnDisk:

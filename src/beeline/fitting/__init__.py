@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from beeline.fitting.fit import Fitted, fit
-from beeline.fitting.indexing import build_index
 from beeline.fitting.searching import select_C
 from beeline.fitting.settings import Settings
 
-__all__ = ["Fitted", "Settings", "build_index", "fit", "select_C"]
+__all__ = ["Fitted", "Settings", "fit", "select_C"]

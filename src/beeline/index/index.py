@@ -148,6 +148,10 @@ class StoreIndex:
         """Who reads chunks, and keeps as many as there is room for."""
         return ChunkReader(self.rows, room)
 
+    def as_rows(self) -> IndexedRows:
+        """The rows as a data set."""
+        return IndexedRows(self)
+
     def rows_of(self, reader: ChunkReader, chunks: Sequence[int]) -> tuple[Ints, Block]:
         """(where the rows of some chunks lie, the rows)."""
         blocks = reader.read(chunks)

@@ -9,8 +9,9 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from beeline._lazy import found_late
 
 if TYPE_CHECKING:
     from beeline.solvers.base import Result as Result
@@ -32,31 +33,25 @@ if TYPE_CHECKING:
     from beeline.solvers.truncated.relaxation import Relaxation as Relaxation
 
 _HOMES = {
-    "LBFGS": "lbfgs",
-    "L1CD": "l1.l1_cd",
-    "SGD": "stochastic.sgd",
-    "SOLVERS": "registry",
-    "BlockCD": "dual.block_cd",
-    "Bundle": "bundle.bundle",
-    "ClassDualCD": "dual.class_dual_cd",
-    "DualCD": "dual.dual_cd",
-    "InteriorPoint": "interior.interior_point",
-    "Newton": "newton.newton",
-    "Relaxation": "truncated.relaxation",
-    "Result": "base",
-    "SmoothedNewton": "newton.newton",
-    "Solver": "base",
-    "State": "base",
-    "Status": "base",
-    "Step": "base",
+    "LBFGS": ".lbfgs",
+    "L1CD": ".l1.l1_cd",
+    "SGD": ".stochastic.sgd",
+    "SOLVERS": ".registry",
+    "BlockCD": ".dual.block_cd",
+    "Bundle": ".bundle.bundle",
+    "ClassDualCD": ".dual.class_dual_cd",
+    "DualCD": ".dual.dual_cd",
+    "InteriorPoint": ".interior.interior_point",
+    "Newton": ".newton.newton",
+    "Relaxation": ".truncated.relaxation",
+    "Result": ".base",
+    "SmoothedNewton": ".newton.newton",
+    "Solver": ".base",
+    "State": ".base",
+    "Status": ".base",
+    "Step": ".base",
 }
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    if name not in _HOMES:
-        raise AttributeError(f"module 'beeline.solvers' has no attribute {name!r}")
-    value = getattr(import_module(f"beeline.solvers.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = found_late(__name__, _HOMES)

@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beeline._forks import import_late
 from beeline.exceptions import ParameterError
 from beeline.solvers.base import Solver
-from beeline.solvers.bundle.bundle import Bundle
-from beeline.solvers.dual.block_cd import BlockCD
-from beeline.solvers.dual.class_dual_cd import ClassDualCD
-from beeline.solvers.dual.dual_cd import DualCD
-from beeline.solvers.indexed.indexed import Indexed
-from beeline.solvers.interior.interior_point import InteriorPoint
-from beeline.solvers.l1.l1_cd import L1CD
-from beeline.solvers.lbfgs import LBFGS
-from beeline.solvers.newton.newton import Newton, SmoothedNewton
-from beeline.solvers.stochastic.sgd import SGD
-from beeline.solvers.truncated.relaxation import Relaxation
 
 __all__ = ["SOLVERS", "SolverLike", "solver_name", "solver_settings", "the_solver"]
 
+
+class _Registry(Mapping[str, type[Solver]]):
+    """Solvers by name, in order; each is loaded when it is first asked for: a training needs one or two of them."""
+
+    def __init__(self, homes: Mapping[str, tuple[str, str]]) -> None:
+        self._homes, self._loaded = homes, dict[str, type[Solver]]()
+
+    def __getitem__(self, name: str) -> type[Solver]:
+        if name not in self._loaded:
+            module, kind = self._homes[name]
+            self._loaded[name] = getattr(import_late(f"beeline.solvers.{module}"), kind)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
 # Where several take a problem, the first is the one to take, unless `auto` knows better.
-SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind
-    for kind in (
-        Newton,
-        SmoothedNewton,
-        DualCD,
-        ClassDualCD,
-        L1CD,
-        InteriorPoint,
-        Relaxation,
-        LBFGS,
-        Bundle,
-        BlockCD,
-        Indexed,
-        SGD,
-    )
-}
+SOLVERS = _Registry(
+    {
+        "newton": ("newton.newton", "Newton"),
+        "smoothed_newton": ("newton.newton", "SmoothedNewton"),
+        "dual_cd": ("dual.dual_cd", "DualCD"),
+        "class_dual_cd": ("dual.class_dual_cd", "ClassDualCD"),
+        "l1_cd": ("l1.l1_cd", "L1CD"),
+        "interior_point": ("interior.interior_point", "InteriorPoint"),
+        "relaxation": ("truncated.relaxation", "Relaxation"),
+        "lbfgs": ("lbfgs", "LBFGS"),
+        "bundle": ("bundle.bundle", "Bundle"),
+        "block_cd": ("dual.block_cd", "BlockCD"),
+        "indexed": ("indexed.indexed", "Indexed"),
+        "sgd": ("stochastic.sgd", "SGD"),
+    }
+)
 
 SolverLike = str | tuple[str, Mapping[str, Any]] | Solver
 """What `solver=` may be: "bundle", ("bundle", {"variant": "bmrm"}), or Bundle(variant="bmrm")."""

@@ -21,12 +21,10 @@ from beeline import __version__
 from beeline._numbers import as_number
 from beeline._sentences import Argument
 from beeline._types import AnyArray
-from beeline.data.core.dataset import Dataset
+from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.files.atomic import replacing
 from beeline.data.files.sealed import checksum_text, seal, unseal
-from beeline.data.store import Store
 from beeline.exceptions import ParameterError, SourceError
-from beeline.index.info import fingerprint as fingerprint_of_store
 from beeline.objective import Objective
 from beeline.solvers.base import Solver, State
 from beeline.solvers.checkpoint import RunCheckpoint
@@ -224,8 +222,12 @@ def _text(state: Any) -> str:  # noqa: ANN401 — of xxhash
 
 def _digest_of(data: Dataset) -> str:
     """What tells these rows from all others; a store has checksums of its own, so that nothing is read."""
-    if isinstance(data, Store):
-        return fingerprint_of_store(data)
+    if not isinstance(data, ArrayDataset):
+        from beeline.data.store import Store
+        from beeline.index.info import fingerprint
+
+        if isinstance(data, Store):
+            return fingerprint(data)
     state = xxhash.xxh3_64()
     for block in data.blocks():
         for array in (block.values, block.indptr, block.indices):

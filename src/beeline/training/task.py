@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Rows, RowVector, Threads
 from beeline.engines.verbs import columns
 from beeline.exceptions import LabelError, ParameterError
-from beeline.index import IndexedRows, StoreIndex
 from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
+
+if TYPE_CHECKING:
+    from beeline.index import StoreIndex
 
 __all__ = ["Multiclass", "Task"]
 
@@ -197,7 +199,7 @@ class Task:
         """The rows, as the engine has opened them."""
         if self.opened is not None:
             return self.opened
-        return self.engine.open(self.data if self.index is None else IndexedRows(self.index), self.groups)
+        return self.engine.open(self.data if self.index is None else self.index.as_rows(), self.groups)
 
     def objectives(self) -> list[Objective]:
         """One objective of all outputs, or one for each."""

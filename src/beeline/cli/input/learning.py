@@ -83,13 +83,14 @@ def prepare(
 def _indexed_store(sources: list[str], reading: dict[str, Any], options: TrainingOptions) -> Store | None:
     """The store, where it has an index that may be of use; then it is not brought into memory."""
     from beeline.data.convert import is_store, open_store
+
+    if len(sources) != 1 or not is_store(sources[0]) or options.cache is not None:
+        return None
     from beeline.data.options import ReadOptions
     from beeline.index import indexes_of
     from beeline.solvers.needs import may_use_index
     from beeline.training.indexing import SMALL
 
-    if len(sources) != 1 or not is_store(sources[0]) or options.cache is not None:
-        return None
     if options.solver not in ("auto", "indexed") or not may_use_index(options.named_loss or "logistic"):
         return None
     ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
@@ -101,6 +102,10 @@ def _indexed_store(sources: list[str], reading: dict[str, Any], options: Trainin
 
 def _tell_pass(data: Dataset) -> None:
     """Say how long a pass over rows on disk will take, about."""
+    from beeline.data.core.dataset import ArrayDataset
+
+    if isinstance(data, ArrayDataset):
+        return
     from beeline.cli.output.drawing import byte_size
     from beeline.data.store import Store
     from beeline.data.store.reading import read_speed

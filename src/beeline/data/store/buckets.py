@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from beeline._types import AnyArray
 from beeline.data.core.block import Block
 from beeline.data.core.labels import LabelSets
+from beeline.data.store.arrow import pa
 from beeline.data.store.form import Form, RowBuffer, from_arrow, to_arrow
 
 __all__ = ["Bucket", "Buckets", "Keys", "loaded"]

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from beeline._types import AnyArray, Ints
 from beeline.data.core.block import Block
 from beeline.data.core.labels import LabelSets
+from beeline.data.store.arrow import pa
 from beeline.exceptions import DataError
 
 __all__ = ["Form", "RowBuffer", "from_arrow", "merged", "to_arrow"]

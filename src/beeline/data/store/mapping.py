@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
 from beeline.data.core.block import Block
+from beeline.data.store.arrow import pa
 from beeline.data.store.chunks import PartChunks, altered, check_size, missing
 from beeline.data.store.form import Form
 from beeline.data.store.manifest import PartInfo

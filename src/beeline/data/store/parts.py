@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import xxhash
 
 from beeline.data.core.block import Block
+from beeline.data.store.arrow import pa
 from beeline.data.store.form import Form, merged
 from beeline.data.store.manifest import ChunkTable, PartInfo
 from beeline.data.store.statistics import Statistics

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from beeline._forks import ForkSafeLock
 from beeline._types import AnyArray
 from beeline.data.core.block import Block
+from beeline.data.store.arrow import pa
 from beeline.data.store.chunks import PartChunks, check_size, missing
 from beeline.data.store.form import Form
 from beeline.data.store.manifest import PartInfo
