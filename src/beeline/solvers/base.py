@@ -1,7 +1,7 @@
 """What a solver is: a generator of steps with a tolerance, limits, options and needs.
 
-`tol` means the same for every solver: the relative distance from the optimum, (J − J⁻)/|J| with a proven lower bound J⁻.
-The loop that goes through the steps is in `loop.py`.
+`tol` means the same for every solver: the relative distance from the optimum, (J − J⁻)/|J| with a proven bound J⁻. The
+loop that goes through the steps is in `loop.py`.
 """
 
 from __future__ import annotations
