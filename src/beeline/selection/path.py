@@ -23,9 +23,10 @@ from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
 from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
 from beeline.selection.concerns import concerns_about_search
 from beeline.selection.folds import Fold, Splitting, make_folds
+from beeline.selection.places import Places
 from beeline.selection.rescaling import Rescaling
 from beeline.selection.result import End, PathPoint, Selection, choose
-from beeline.selection.runners import Runner, Stopping, make_runner
+from beeline.selection.runners import Runner, Stopping, can_go_in_lockstep, make_runner
 from beeline.selection.schedule import Schedule
 from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
 from beeline.selection.selecting import Selecting
@@ -40,6 +41,7 @@ _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
 _OF_NUMBERS = 1e-2  # of the tolerance, where labels are no classes
 _LONGEST = 2.0**60  # times the first C, where a path ends at the latest
+_FIRST_LOOK, _ENOUGH_ROWS = 2, 500  # folds that go ahead, and the rows that they must hold out
 _MOMENT = 1e-3  # seconds, that a search from cold starts has where the other one took all
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
@@ -123,6 +125,7 @@ class _Search:
         self.nulls: list[PathPoint] = []
         self.best: Trained | None = None
         self.stop_tol = selecting.the_tol
+        self.places = Places(task.rows.in_memory)
         self.failure: Exception | None = None
         self.schedule: Schedule | None = None
         limit = selecting.time_limit
@@ -167,12 +170,14 @@ class _Search:
             self.nulls.append(self._judged(runner, 0.0, epsilon))
         schedule = self.schedule = self._schedule(task, epsilon)
         while not isinstance(step := schedule.next(done), End):
+            rough = schedule.is_rough(done)
             if self._is_late():
                 return End.TIME
             if runner is None:
                 assert self.saved is not None
                 runner = make_runner(task, self.folds, self.stopping, self.rescaling)
                 runner.restore(self.saved.thetas)
+            runner.taking_part = range(_FIRST_LOOK if rough else len(self.folds))
             if (end := self._go(runner, step, epsilon)) is not None:
                 return end
             done.append(self.curve[-1])
@@ -190,9 +195,20 @@ class _Search:
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
         chance_level = max(chance_correlation(o) for o in objectives)
-        return Schedule(
-            s, first, s.C_max or highest, null, self.metric.greater_is_better, chance_level, self._noise(objectives[0])
-        )
+        looks_first = self._looks_first(task)
+        if looks_first:
+            null = replace(null, **{name: getattr(null, name)[:_FIRST_LOOK] for name in ("fold_scores", "fold_weights")})
+        better, noise = self.metric.greater_is_better, self._noise(objectives[0])
+        return Schedule(s, first, s.C_max or highest, null, better, chance_level, noise, looks_first)
+
+    def _looks_first(self, task: Task) -> bool:
+        """Whether some of the folds go ahead: where they are enough to see where the best C lies."""
+        s = self.selecting
+        plain = s.stop == "auto" and s.rule == "best" and s.warm and not s.all_the_way and not s.search_epsilon
+        by_hand = s.compare_cold or (s.C_min is not None and s.C_max is not None)
+        judging = sum(int(fold.test.sum()) for fold in self.folds[:_FIRST_LOOK])
+        enough = len(self.folds) >= 2 * _FIRST_LOOK and judging >= _ENOUGH_ROWS
+        return plain and not by_hand and enough and can_go_in_lockstep(task, self.stopping.solver)
 
     def _noise(self, objective: Objective) -> float:
         """What a certified gap leaves open of held-out losses; steps of Newton's method end far below theirs.
@@ -226,8 +242,10 @@ class _Search:
     def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """All folds at one C."""
         clock, passes, unsolved = time.perf_counter(), runner.passes, runner.unsolved
-        if not self.selecting.warm or (self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C):
-            runner.reset()  # on the way down too: larger weights than needed are a bad start
+        if not self.selecting.warm:
+            runner.reset()
+        elif self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C:
+            self.places.go_down(runner, C, epsilon)
         ratio, settled = runner.go(C)
         spent = time.perf_counter() - clock, runner.passes - passes
         judged = self._judged(runner, C, epsilon)
@@ -243,12 +261,12 @@ class _Search:
     def _judged(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """The scores of the rows that each fold holds out, where the runner is."""
         clock = time.perf_counter()
-        held = [self._held_out(runner, k) for k in range(len(self.folds))]
+        held = [self._held_out(runner, k) for k in runner.taking_part]
         scores = tuple(self.metric.measure(rows) for rows in held)
         weights = tuple(float(len(rows.labels) if rows.weights is None else rows.weights.sum()) for rows in held)
         loss = float(np.average([METRICS["loss"].measure(rows) for rows in held], weights=weights))
         more = 0.0 if self.selecting.stop == "paper" else runner.residual_correlation
-        measures = loss, runner.training_loss, more
+        measures = loss, runner.training_loss, more, len(held) < len(self.folds)
         return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *measures)
 
     def _held_out(self, runner: Runner, k: int) -> HeldOut:
@@ -262,8 +280,10 @@ class _Search:
 
         The weights come first: Ctrl-C may come at any line, and a curve without weights to begin from is no result.
         """
-        if self.best is None or choose(_in_order([*self.curve, point]), self.metric.greater_is_better, "best") is point:
+        best = choose(_in_order([*self.curve, point]), self.metric.greater_is_better, "best") is point
+        if self.best is None or best:
             self.best = runner.mean_outputs()
+        self.places.note(runner, point.C, point.epsilon, best=best)
         self.curve.append(point)
         if self.selecting.resume is not None:
             thetas = [p.theta for p in runner.points]
@@ -308,7 +328,9 @@ def _groups_of(task: Task) -> AnyArray | None:
 
 
 def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:
-    """By C; one ε after the other, as they came."""
+    """By C; one ε after the other, as they came. A first look gives way to what all folds found."""
+    seen = {(point.epsilon, point.C) for point in curve if not point.rough}
+    curve = [point for point in curve if not point.rough or (point.epsilon, point.C) not in seen]
     order = {epsilon: k for k, epsilon in enumerate(dict.fromkeys(point.epsilon for point in curve))}
     return tuple(sorted(curve, key=lambda point: (order[point.epsilon], point.C)))
 

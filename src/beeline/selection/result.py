@@ -63,6 +63,9 @@ class PathPoint:
         The mean of the loss over all rows trained on, in all folds.
     residual_correlation
         The largest part of the losses' slopes that a single feature explains: what Ω still keeps from being learned.
+    rough
+        Whether this was only a first look: by some of the folds, which `fold_scores` tells of, and to a tolerance that
+        is ten times as wide. The choice is among values that are not, as soon as there is one.
     """
 
     C: float
@@ -77,6 +80,7 @@ class PathPoint:
     loss: float = math.nan
     training_loss: float = math.nan
     residual_correlation: float = 0.0
+    rough: bool = False
 
     @cached_property
     def score(self) -> float:
@@ -202,7 +206,11 @@ class Selection:
 
 
 def choose(curve: tuple[PathPoint, ...], greater_is_better: bool, rule: Rule) -> PathPoint:
-    """The point that the rule chooses; of equal ones the first tried, and none without a score (NaN) if it can be."""
+    """The point that the rule chooses; of equal ones the first tried, and none without a score (NaN) if it can be.
+
+    Points that are rough count only where all are.
+    """
+    curve = tuple(point for point in curve if not point.rough) or curve
     sign = 1.0 if greater_is_better else -1.0
 
     def merit(point: PathPoint) -> float:

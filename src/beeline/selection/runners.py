@@ -36,8 +36,9 @@ from beeline.training.parallel import solve_in_parallel
 from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
 from beeline.training.task import Task
 
-__all__ = ["Runner", "Stopping", "make_runner"]
+__all__ = ["Runner", "Stopping", "can_go_in_lockstep", "make_runner"]
 
+_ROUGHLY = 10.0  # times the tolerance, where not all folds take part
 _LEVEL = 0.1  # of the gradient without a model, that weights which have settled may leave
 _DOUBTFUL = 0.2  # of J, that a bound leaves open
 _BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
@@ -91,6 +92,8 @@ class Runner(ABC):
         Whether the deadline has ended a training.
     stop_tols
         (24)'s ε for each problem: that of (28), so that the last values of C needed no step at all.
+    taking_part
+        The folds that are trained; the others stay where they are.
     """
 
     stop_tols: list[float]
@@ -101,6 +104,7 @@ class Runner(ABC):
         self.passes, self.unsolved = 0.0, 0
         self.deadline: float | None = None
         self.late = False
+        self.taking_part: Sequence[int] = range(len(folds))
 
     @property
     def flat(self) -> list[Objective]:
@@ -114,7 +118,7 @@ class Runner(ABC):
 
     @abstractmethod
     def go(self, C: float) -> tuple[float, bool]:
-        """Solve all problems at C, from where they are.
+        """Solve the problems of all folds that take part at C, from where they are.
 
         Returns
         -------
@@ -134,6 +138,15 @@ class Runner(ABC):
     def restore(self, thetas: Sequence[Floats]) -> None:
         """Put every problem where it was; none of the costs of getting there count."""
 
+    @property
+    @abstractmethod
+    def place(self) -> Any:  # noqa: ANN401
+        """Where every problem is, for `go_back`."""
+
+    @abstractmethod
+    def go_back(self, place: Any) -> None:  # noqa: ANN401
+        """Put every problem to a place where it has been."""
+
     @abstractmethod
     def reset(self) -> None:
         """Put every problem to its model without weights."""
@@ -152,13 +165,20 @@ class Runner(ABC):
     @property
     def residual_correlation(self) -> float:
         """The largest part of its slopes that one feature explains to any problem."""
-        return max(residual_correlation(point, self.spreads) for point in self.points)
+        points = (self.points[problem] for problem in self.problems_taking_part)
+        return max(residual_correlation(point, self.spreads) for point in points)
 
     @property
     def training_loss(self) -> float:
-        """The mean loss of the training rows, over all folds; rows count by their costs."""
-        total = sum(fold[0].total_cost for fold in self.problems)
-        return sum(point.loss for point in self.points) / total if total else 0.0
+        """The mean loss of the training rows, over all folds that take part; rows count by their costs."""
+        total = sum(self.problems[k][0].total_cost for k in self.taking_part)
+        return sum(self.points[problem].loss for problem in self.problems_taking_part) / total if total else 0.0
+
+    @property
+    def problems_taking_part(self) -> list[int]:
+        """The places in `flat` of the problems of folds that take part."""
+        everything = range(len(self.points))
+        return [problem for k in self.taking_part for problem in everything[self.of_fold(k)]]
 
     def of_fold(self, k: int) -> slice:
         """The places of a fold's problems in `flat`."""
@@ -182,15 +202,10 @@ class Runner(ABC):
 
     def mean_outputs(self) -> Trained:
         """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""
-        outputs = [
-            outputs_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
-            for k, fold in enumerate(self.problems)
-        ]
+        thetas = {k: [point.theta for point in self.points[self.of_fold(k)]] for k in self.taking_part}
+        outputs = [outputs_of(self.problems[k], of_fold) for k, of_fold in thetas.items()]
         weights, intercepts = zip(*outputs, strict=True)
-        extras = [
-            extra_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
-            for k, fold in enumerate(self.problems)
-        ]
+        extras = [extra_of(self.problems[k], of_fold) for k, of_fold in thetas.items()]
         return Trained(_mean(weights), _mean(intercepts), [], extra=None if extras[0] is None else _mean(extras))
 
 
@@ -216,9 +231,22 @@ class _InLockstep(Runner):
     def points(self) -> list[Point]:
         return self.newton.points
 
+    @property
+    def place(self) -> list[Floats]:
+        return [point.theta for point in self.newton.points]
+
+    def go_back(self, place: list[Floats]) -> None:
+        before = self.newton.passes
+        self.newton.restore(place)
+        self.passes += self.newton.passes - before
+
     def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
-        ratios = self.newton.set_strength(self.strength / C)
+        everyone = self.newton.set_strength(self.strength / C)
+        self.newton.taking_part = self.problems_taking_part
+        rough = len(self.taking_part) < len(self.folds)
+        self.newton.ending.tol = self.stopping.tol * (_ROUGHLY if rough else 1.0)
+        ratios = [everyone[problem] for problem in self.newton.taking_part]
         settled = (self.stopping.by_gradient or max(ratios) <= _LEVEL) and not self.newton.unsolved
         verdict = (max(ratios), settled) if self.begun else (np.nan, False)
         self.begun = True
@@ -242,7 +270,9 @@ class _InLockstep(Runner):
         """
         if self.flat[0].n_outputs > 1:
             return []
-        return [k for k, p in enumerate(self.newton.points) if relative_gap(p.value, p.bound, 0.0) > _DOUBTFUL]
+        points = self.newton.points
+        gaps = {k: relative_gap(points[k].value, points[k].bound, 0.0) for k in self.newton.taking_part}
+        return [k for k, gap in gaps.items() if gap > _DOUBTFUL]
 
     def _help(self, stuck: Sequence[int]) -> None:
         """Let a solver of its own go on with each problem that could not be solved with the others."""
@@ -299,6 +329,13 @@ class _InParallel(Runner):
     def points(self) -> list[Point]:
         return self._points
 
+    @property
+    def place(self) -> tuple[list[Point], list[State | None]]:
+        return self._points, self.starts
+
+    def go_back(self, place: tuple[list[Point], list[State | None]]) -> None:
+        self._points, self.starts = place
+
     def go(self, C: float) -> tuple[float, bool]:
         before = self._points
         objectives = [o.with_strength(self.strength / C) for o in self.flat]
@@ -350,7 +387,7 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
             Argument("folds", 0.2),
             " does",
         )
-    kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _InParallel
+    kind = _InLockstep if can_go_in_lockstep(task, stopping.solver) else _InParallel
     return kind(task, folds, stopping, rescaling)
 
 
@@ -365,7 +402,7 @@ def _n_outputs(task: Task) -> int:
     return 1 if task.n_classes == 2 else task.n_classes
 
 
-def _can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
+def can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
     """Whether Newton's method is meant, with nothing said to it by itself, and can take all folds together.
 
     It reads all rows in every step: not where an index was opened because it pays.
