@@ -195,20 +195,17 @@ class _Search:
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
         chance_level = max(chance_correlation(o) for o in objectives)
-        looks_first = self._looks_first(task)
-        if looks_first:
-            null = replace(null, **{name: getattr(null, name)[:_FIRST_LOOK] for name in ("fold_scores", "fold_weights")})
         better, noise = self.metric.greater_is_better, self._noise(objectives[0])
-        return Schedule(s, first, s.C_max or highest, null, better, chance_level, noise, looks_first)
+        can_look = self._can_look(task)
+        if can_look:
+            null = replace(null, fold_scores=null.fold_scores[:_FIRST_LOOK], fold_weights=null.fold_weights[:_FIRST_LOOK])
+        return Schedule(s, first, s.C_max or highest, null, better, chance_level, noise, can_look)
 
-    def _looks_first(self, task: Task) -> bool:
-        """Whether some of the folds go ahead: where they are enough to see where the best C lies."""
-        s = self.selecting
-        plain = s.stop == "auto" and s.rule == "best" and s.warm and not s.all_the_way and not s.search_epsilon
-        by_hand = s.compare_cold or (s.C_min is not None and s.C_max is not None)
+    def _can_look(self, task: Task) -> bool:
+        """Whether some of the folds may go ahead: where they are enough to see about where the best C lies."""
         judging = sum(int(fold.test.sum()) for fold in self.folds[:_FIRST_LOOK])
         enough = len(self.folds) >= 2 * _FIRST_LOOK and judging >= _ENOUGH_ROWS
-        return plain and not by_hand and enough and can_go_in_lockstep(task, self.stopping.solver)
+        return enough and not self.selecting.search_epsilon and can_go_in_lockstep(task, self.stopping.solver)
 
     def _noise(self, objective: Objective) -> float:
         """What a certified gap leaves open of held-out losses; steps of Newton's method end far below theirs.
@@ -241,22 +238,37 @@ class _Search:
 
     def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """All folds at one C."""
-        clock, passes, unsolved = time.perf_counter(), runner.passes, runner.unsolved
-        if not self.selecting.warm:
-            runner.reset()
-        elif self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C:
-            self.places.go_down(runner, C, epsilon)
+        clock, passes = time.perf_counter(), runner.passes
+        self._begin(runner, C, epsilon)
+        unsolved = runner.unsolved
         ratio, settled = runner.go(C)
         spent = time.perf_counter() - clock, runner.passes - passes
+        looks = [point for point in self.curve if point.rough and (point.C, point.epsilon) == (C, epsilon)]
         judged = self._judged(runner, C, epsilon)
         return replace(
             judged,
-            seconds=spent[0] + judged.seconds,
-            passes=spent[1],
+            seconds=spent[0] + judged.seconds + sum(look.seconds for look in looks),
+            passes=spent[1] + sum(look.passes for look in looks),
             stop_ratio=ratio,
             settled=settled,
             unsolved=runner.unsolved - unsolved,
         )
+
+    def _begin(self, runner: Runner, C: float, epsilon: float | None) -> None:
+        """Put all folds to where they begin at C.
+
+        Folds that took no part in a first look follow the way of the others: to begin at zero would take far longer.
+        """
+        done = [point for point in self.curve if point.epsilon == epsilon]
+        if not self.selecting.warm:
+            runner.reset()
+        elif done and C < done[-1].C:
+            self.places.go_down(runner, C, epsilon)
+        if done and done[-1].rough and not runner.is_rough:
+            runner.taking_part = range(_FIRST_LOOK, len(self.folds))
+            for value in sorted(point.C for point in done if point.C < C):
+                runner.go(value)
+            runner.taking_part = range(len(self.folds))
 
     def _judged(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """The scores of the rows that each fold holds out, where the runner is."""

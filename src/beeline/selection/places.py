@@ -8,18 +8,22 @@ from beeline.selection.runners import Runner
 
 __all__ = ["Places"]
 
+_NEAR = 2.1  # times a C, from where its folds may begin
+
 
 class _Place(NamedTuple):
     C: float
     epsilon: float | None
+    rough: bool
     where: Any
 
 
 class Places:
-    """Where all folds were at the best C and at the value that was tried before it.
+    """Where all folds were at the best C, and at the largest value below it.
 
-    What strides have left out lies beside the best, and begins from the nearest smaller C that is known here: larger
-    weights than needed are a bad start.
+    What was left out lies beside the best, and begins from the nearest smaller C that is known here, or a step above:
+    weights that are far larger than needed are a bad start. Where some folds took no part in a training, their places
+    are no good start either.
 
     Parameters
     ----------
@@ -36,15 +40,18 @@ class Places:
         """Take note of where the folds are, after a training at C."""
         if not self.remembers:
             return
-        place = _Place(C, epsilon, runner.place)
+        place = _Place(C, epsilon, runner.is_rough, runner.place)
         if best:
-            self.known = [place] if self.last is None else [self.last, place]
+            others = [*self.known, self.last] if self.last is not None else []
+            alike = [other for other in others if (other.epsilon, other.rough) == (epsilon, place.rough)]
+            below = [other for other in alike if other.C < C]
+            self.known = [max(below, key=lambda other: other.C), place] if below else [place]
         self.last = place
 
     def go_down(self, runner: Runner, C: float, epsilon: float | None) -> None:
-        """Put the folds to where they were at the largest known value up to C; to zero where there is none."""
-        below = [place for place in self.known if place.epsilon == epsilon and place.C <= C]
-        if below:
-            runner.go_back(max(below, key=lambda place: place.C).where)
+        """Put the folds to where they were at the largest known value up to C, or a little above; else to zero."""
+        near = [place for place in self.known if place.epsilon == epsilon and place.C <= _NEAR * C]
+        if near:
+            runner.go_back(min(near, key=lambda place: (place.C > C, -place.C)).where)
         else:
             runner.reset()

@@ -93,6 +93,12 @@ class PathPoint:
         return float(np.std(self.fold_scores, ddof=1)) if len(self.fold_scores) > 1 else 0.0
 
     @property
+    def spread_in_words(self) -> str:
+        """What stands behind a score: the spread to two digits, and by how many folds where it was a first look only."""
+        spread = f" ± {self.spread:.2g}" if len(self.fold_scores) > 1 else ""
+        return f"{spread} of {len(self.fold_scores)} folds" if self.rough else spread
+
+    @property
     def standard_error(self) -> float:
         """The standard error of the mean."""
         return self.spread / math.sqrt(len(self.fold_scores))
@@ -171,7 +177,9 @@ class Selection:
         """What happened, in words."""
         values = "1 value" if len(self.curve) == 1 else f"{len(self.curve)} values"
         place = "the best" if self.rule == "best" else "the smallest within one standard error of the best"
-        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, {place} of {values}; {self.end.value}"
+        by = f" by a first look at {len(self.best.fold_scores)} folds" if self.best.rough else ""
+        found = f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}{by}"
+        return f"{found}, {place} of {values}; {self.end.value}"
 
     def __repr__(self) -> str:
         return f"Selection({self.sentence})"

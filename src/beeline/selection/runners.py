@@ -38,7 +38,7 @@ from beeline.training.task import Task
 
 __all__ = ["Runner", "Stopping", "can_go_in_lockstep", "make_runner"]
 
-_ROUGHLY = 10.0  # times the tolerance, where not all folds take part
+_ROUGHLY = 10.0  # times the tolerance, where only some folds take part
 _LEVEL = 0.1  # of the gradient without a model, that weights which have settled may leave
 _DOUBTFUL = 0.2  # of J, that a bound leaves open
 _BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
@@ -105,6 +105,11 @@ class Runner(ABC):
         self.deadline: float | None = None
         self.late = False
         self.taking_part: Sequence[int] = range(len(folds))
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether only some of the folds take part."""
+        return len(self.taking_part) < len(self.folds)
 
     @property
     def flat(self) -> list[Objective]:
@@ -244,8 +249,7 @@ class _InLockstep(Runner):
         before = self.newton.passes if self.begun else 0.0
         everyone = self.newton.set_strength(self.strength / C)
         self.newton.taking_part = self.problems_taking_part
-        rough = len(self.taking_part) < len(self.folds)
-        self.newton.ending.tol = self.stopping.tol * (_ROUGHLY if rough else 1.0)
+        self.newton.ending.tol = self.stopping.tol * (_ROUGHLY if self.is_rough else 1.0)
         ratios = [everyone[problem] for problem in self.newton.taking_part]
         settled = (self.stopping.by_gradient or max(ratios) <= _LEVEL) and not self.newton.unsolved
         verdict = (max(ratios), settled) if self.begun else (np.nan, False)
@@ -258,7 +262,7 @@ class _InLockstep(Runner):
         if ended:
             return verdict
         if self.affine is None:
-            self._help(sorted({*self.newton.stuck, *self._doubtful()}))
+            self._help(sorted({*self.newton.stuck, *([] if self.is_rough else self._doubtful())}))
         else:
             self.unsolved += len(self.newton.stuck)  # no other solver sees the features as the problem does
         return verdict

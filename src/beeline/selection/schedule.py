@@ -18,6 +18,7 @@ _NOTICEABLE = 1e-3  # of what was gained over no model, or of ten times what is 
 _WORTH_IT = 3e-4  # of the error without a model, that one must at least win; outliers are most of it
 _CLEARLY = 1e-2  # of the loss
 _OVERFITTED = 0.25  # of the loss on held-out rows, below which that of training rows says nothing any more
+_NOTHING_TO_TELL = 0.05  # of the same, below which losses tell nothing of larger values of C
 _MOSTLY_LEARNED = 0.1  # of the training loss without a model, that is left
 _MOST_DOWN = 12  # values of C below the first
 _TIMES = (1, 2, 4)  # the patience, after which a path may end
@@ -31,8 +32,8 @@ class Schedule:
     strides of several steps, but never past a value at which the path may end. Then the neighbours of the best that
     strides have left out; and half a step to both sides of it, where that is asked for.
 
-    Where the way through is only a first look, by some of the folds, all of them then try the best value and those
-    beside it, until one is better than both of its neighbours.
+    Where the way through is only a first look, by some of the folds, its best value and the more promising one beside it
+    are then tried by all of them, and further ones while they are better.
 
     Attributes
     ----------
@@ -48,8 +49,8 @@ class Schedule:
         What of `PathPoint.residual_correlation` means nothing.
     noise
         The part of what was gained by which held-out losses differ between folds that are solved equally well.
-    looks_first
-        Whether the way through is a first look.
+    can_look
+        Whether a first look is cheaper than the real thing.
     """
 
     selecting: Selecting
@@ -59,7 +60,7 @@ class Schedule:
     greater_is_better: bool
     chance_level: float = math.inf
     noise: float = 0.0
-    looks_first: bool = False
+    can_look: bool = False
 
     def next(self, done: Sequence[PathPoint]) -> float | End:
         """The C that comes after these, in the order in which they were tried; or why there is none."""
@@ -94,15 +95,39 @@ class Schedule:
         return {step: point for point in done if (step := self._step(point.C)) is not None}
 
     def _not_looked_at(self, done: Sequence[PathPoint]) -> list[int]:
-        """What all folds are to try yet: the best of the first look, what is below it, and neighbours of the best."""
-        rough, fine = ([point for point in done if point.rough == kind] for kind in (True, False))
-        looked = self._on_grid(fine)
-        best, lowest, highest = self._step(self._best(rough).C) or 0, *self._ends
-        wanted = [best - 1, best]
-        if looked:
-            best = self._step(self._best(list(looked.values())).C) or 0
-            wanted += [best - 1, best + 1]
-        return [step for step in wanted if step not in looked and lowest <= step <= highest]
+        """What all folds are to try yet: the best of the first look and the more promising value beside it.
+
+        And on from there while that is better, past values that the first look took for plainly worse. The smaller C of
+        the two comes first: from there the larger one is a short way.
+        """
+        looked, fine = (self._on_grid([point for point in done if point.rough == rough]) for rough in (True, False))
+        best = self._step(self._best(list(looked.values())).C) or 0
+        beside = self._beside(best, looked)
+        if left := [step for step in sorted((best, *beside)) if step not in fine]:
+            return left
+        top = self._step(self._best(list(fine.values())).C) or 0
+        if top == best or top not in (min(fine), max(fine)):
+            return []
+        further = top + (1 if top > best else -1)
+        lowest, highest = self._ends
+        return [further] if lowest <= further <= highest and not self._is_plainly_worse(further, best, looked) else []
+
+    def _beside(self, best: int, looked: Mapping[int, PathPoint]) -> list[int]:
+        """The neighbour of the best towards the better of the values that were looked at around it."""
+        (lowest, highest), errors = self._ends, {}
+        for side in (-1, 1):
+            others = [step for step in looked if (step - best) * side > 0]
+            if lowest <= best + side <= highest:
+                nearest = min(others, key=lambda step: abs(step - best)) if others else best
+                errors[best + side] = _error(looked[nearest].score, self.greater_is_better)
+        return [min(errors, key=errors.__getitem__)] if errors else []
+
+    def _is_plainly_worse(self, step: int, best: int, looked: Mapping[int, PathPoint]) -> bool:
+        """Whether the first look says so, by more than its standard error."""
+        if step not in looked:
+            return False
+        errors = [_error(looked[k].score, self.greater_is_better) for k in (step, best)]
+        return errors[0] > errors[1] + looked[best].standard_error
 
     @property
     def _ends(self) -> tuple[int, int]:
@@ -111,13 +136,21 @@ class Schedule:
         return 0 if self.selecting.C_min is not None else -_MOST_DOWN, highest
 
     @property
+    def looks_first(self) -> bool:
+        """Whether the way through is a first look."""
+        return self.can_look and self._hurries
+
+    @property
     def stride(self) -> int:
         """How many steps of the path are gone at once; one where every value was asked for."""
+        return max(1, round(math.log(_STRIDE) / math.log(self.selecting.delta))) if self._hurries else 1
+
+    @property
+    def _hurries(self) -> bool:
+        """Whether only the best C is asked for, and not the way there."""
         s = self.selecting
-        by_hand = s.all_the_way or (s.C_min is not None and s.C_max is not None)
-        if s.stop == "paper" or by_hand:
-            return 1
-        return max(1, round(math.log(_STRIDE) / math.log(s.delta)))
+        by_hand = s.all_the_way or s.compare_cold or (s.C_min is not None and s.C_max is not None)
+        return s.stop == "auto" and s.rule == "best" and s.warm and not by_hand
 
     @property
     def patience(self) -> int:
@@ -141,7 +174,8 @@ class Schedule:
     def _next_up(self, up: Sequence[PathPoint]) -> int:
         """A stride on; or only to where the path may end, or to the last value, where that is nearer."""
         last = self._steps(up)[-1]
-        ahead = [self._improved(up) + times * self.patience for times in _TIMES] if self.stride > 1 else []
+        patience = _patience(up[-1], self.patience)
+        ahead = [self._improved(up) + times * patience for times in _TIMES] if self.stride > 1 else []
         return min([last + self.stride, *(step for step in (*ahead, self._ends[1]) if step > last)])
 
     def _steps(self, path: Sequence[PathPoint]) -> list[int]:
@@ -220,7 +254,8 @@ def scores_have_settled(  # noqa: PLR0913
     """Whether the last values of C have improved neither the score nor the held-out loss noticeably.
 
     An improvement of the loss must exceed its `noise` too. `steps` says where on the path each value lies, by which
-    `patience` counts; None: they follow each other. Two values are the least that tell.
+    `patience` counts; None: they follow each other. Two values are the least that tell, or one where training rows are
+    told far better than others.
 
     The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
     a metric may improve where the loss has begun to rise; only where the metric has become worse for good, by more than
@@ -239,24 +274,42 @@ def scores_have_settled(  # noqa: PLR0913
         return End.WORSE  # whatever the loss does
     improved = last_improvement(path, null, greater_is_better, noise)
     waited = at[-1] - (at[improved] if improved >= 0 else -1)
-    if path[-1].training_loss < _OVERFITTED * path[-1].loss:  # and more so with every further C
-        patience = max(2, patience - 1)
-    if waited < patience or len(path) - 1 - improved < 2:
+    patience = _patience(path[-1], patience)
+    if waited < patience or len(path) - 1 - improved < (1 if _is_overfitted(path[-1]) else 2):
         return None
     if errors[-1] - min(errors[best], without) > path[best].standard_error:
         return End.WORSE
     if improved < 0:
         return End.FLAT if waited >= 4 * patience else None
-    if losses[-1] - min(losses) > _CLEARLY * abs(min(losses)) or waited >= 2 * patience:
+    if losses[-1] - min(losses) > _CLEARLY * abs(min(losses)) or waited >= 2 * patience or _is_learned(path[-1]):
         return End.FLAT
     before = next(point for point, step in zip(reversed(path), reversed(at), strict=True) if at[-1] - step >= patience)
     return End.FLAT if before.training_loss - path[-1].training_loss <= _CLEARLY * abs(before.training_loss) else None
 
 
+def _is_overfitted(point: PathPoint) -> bool:
+    """Whether training rows are told far better than others; and more so with every larger C."""
+    return point.training_loss < _OVERFITTED * point.loss
+
+
+def _is_learned(point: PathPoint) -> bool:
+    """Whether training rows cost next to nothing, beside others."""
+    return point.training_loss < _NOTHING_TO_TELL * point.loss
+
+
+def _patience(last: PathPoint, patience: int) -> int:
+    return max(2, patience - 1) if _is_overfitted(last) else patience
+
+
 def last_improvement(path: Sequence[PathPoint], null: PathPoint, greater_is_better: bool, noise: float = 0.0) -> int:
-    """The number of the last value that improved the score or the held-out loss noticeably; −1 where none did."""
+    """The number of the last value that improved the score or the held-out loss noticeably; −1 where none did.
+
+    Once training rows cost next to nothing, larger values of C change models ever less, and only the score counts.
+    """
     errors = [_error(point.score, greater_is_better) for point in path]
     by_score = _last_improvement(errors, _error(null.score, greater_is_better))
+    if _is_learned(path[-1]) and by_score >= 0:
+        return by_score
     return max(by_score, _last_improvement([point.loss for point in path], null.loss, noise))
 
 
