@@ -384,7 +384,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     @staticmethod
     def _on_point(point: PathPoint) -> None:
-        sys.stdout.write(f"C {point.C:10.4g}   score {point.score:.6g}{point.spread_in_words}   {point.seconds:.2f} s\n")
+        sys.stdout.write(f"C {point.C:10.4g}   score {point.score:.6g} ± {point.spread:.2g}   {point.seconds:.2f} s\n")
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]

@@ -68,7 +68,6 @@ def _hints(selection: Selection, path: list[PathPoint]) -> list[str]:
     for point, seconds in zip(path, accumulate(point.seconds for point in path), strict=True):
         lines = [f"C = {point.C:.6g} (log₂ C = {math.log2(point.C):.5g})"]
         spread = f" ± {number(point.spread, 2)}" if len(point.fold_scores) > 1 else ""
-        spread += f" of {len(point.fold_scores)} folds" if point.rough else ""
         lines += [f"{selection.metric} {number(point.score, 5)}{spread}"]
         lines.append(f"{number(seconds, 3)} seconds up to here")
         if selection.stop == "paper":

@@ -62,8 +62,7 @@ class _Rows:
         return Row(f"{point.C:.6g}", cells, best=point is self.best)
 
     def _measured(self, point: PathPoint) -> str:
-        spread = f" ± {self.spread(point.spread)}" if len(point.fold_scores) > 1 else ""
-        return self.score(point.score) + spread + (f" of {len(point.fold_scores)} folds" if point.rough else "")
+        return self.score(point.score) + (f" ± {self.spread(point.spread)}" if len(point.fold_scores) > 1 else "")
 
     def _time(self, point: PathPoint | None) -> Cell:
         """The seconds over a bar of their share of the longest."""

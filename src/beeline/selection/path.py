@@ -26,7 +26,7 @@ from beeline.selection.folds import Fold, Splitting, make_folds
 from beeline.selection.places import Places
 from beeline.selection.rescaling import Rescaling
 from beeline.selection.result import End, PathPoint, Selection, choose
-from beeline.selection.runners import Runner, Stopping, can_go_in_lockstep, make_runner
+from beeline.selection.runners import Runner, Stopping, make_runner
 from beeline.selection.schedule import Schedule
 from beeline.selection.scoring import METRICS, HeldOut, Metric, get_metric
 from beeline.selection.selecting import Selecting
@@ -41,7 +41,6 @@ _STEPS_OF_EPSILON = 20  # W8
 _HIGHEST_FOR_EPSILON = 2.0**20
 _OF_NUMBERS = 1e-2  # of the tolerance, where labels are no classes
 _LONGEST = 2.0**60  # times the first C, where a path ends at the latest
-_FIRST_LOOK, _ENOUGH_ROWS = 2, 500  # folds that go ahead, and the rows that they must hold out
 _MOMENT = 1e-3  # seconds, that a search from cold starts has where the other one took all
 _BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
 
@@ -170,14 +169,12 @@ class _Search:
             self.nulls.append(self._judged(runner, 0.0, epsilon))
         schedule = self.schedule = self._schedule(task, epsilon)
         while not isinstance(step := schedule.next(done), End):
-            rough = schedule.is_rough(done)
             if self._is_late():
                 return End.TIME
             if runner is None:
                 assert self.saved is not None
                 runner = make_runner(task, self.folds, self.stopping, self.rescaling)
                 runner.restore(self.saved.thetas)
-            runner.taking_part = range(_FIRST_LOOK if rough else len(self.folds))
             if (end := self._go(runner, step, epsilon)) is not None:
                 return end
             done.append(self.curve[-1])
@@ -195,17 +192,9 @@ class _Search:
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
         chance_level = max(chance_correlation(o) for o in objectives)
-        better, noise = self.metric.greater_is_better, self._noise(objectives[0])
-        can_look = self._can_look(task)
-        if can_look:
-            null = replace(null, fold_scores=null.fold_scores[:_FIRST_LOOK], fold_weights=null.fold_weights[:_FIRST_LOOK])
-        return Schedule(s, first, s.C_max or highest, null, better, chance_level, noise, can_look)
-
-    def _can_look(self, task: Task) -> bool:
-        """Whether some of the folds may go ahead: where they are enough to see about where the best C lies."""
-        judging = sum(int(fold.test.sum()) for fold in self.folds[:_FIRST_LOOK])
-        enough = len(self.folds) >= 2 * _FIRST_LOOK and judging >= _ENOUGH_ROWS
-        return enough and not self.selecting.search_epsilon and can_go_in_lockstep(task, self.stopping.solver)
+        return Schedule(
+            s, first, s.C_max or highest, null, self.metric.greater_is_better, chance_level, self._noise(objectives[0])
+        )
 
     def _noise(self, objective: Objective) -> float:
         """What a certified gap leaves open of held-out losses; steps of Newton's method end far below theirs.
@@ -238,47 +227,32 @@ class _Search:
 
     def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """All folds at one C."""
-        clock, passes = time.perf_counter(), runner.passes
-        self._begin(runner, C, epsilon)
-        unsolved = runner.unsolved
+        clock, passes, unsolved = time.perf_counter(), runner.passes, runner.unsolved
+        if not self.selecting.warm:
+            runner.reset()
+        elif self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C:
+            self.places.go_down(runner, C, epsilon)
         ratio, settled = runner.go(C)
         spent = time.perf_counter() - clock, runner.passes - passes
-        looks = [point for point in self.curve if point.rough and (point.C, point.epsilon) == (C, epsilon)]
         judged = self._judged(runner, C, epsilon)
         return replace(
             judged,
-            seconds=spent[0] + judged.seconds + sum(look.seconds for look in looks),
-            passes=spent[1] + sum(look.passes for look in looks),
+            seconds=spent[0] + judged.seconds,
+            passes=spent[1],
             stop_ratio=ratio,
             settled=settled,
             unsolved=runner.unsolved - unsolved,
         )
 
-    def _begin(self, runner: Runner, C: float, epsilon: float | None) -> None:
-        """Put all folds to where they begin at C.
-
-        Folds that took no part in a first look follow the way of the others: to begin at zero would take far longer.
-        """
-        done = [point for point in self.curve if point.epsilon == epsilon]
-        if not self.selecting.warm:
-            runner.reset()
-        elif done and C < done[-1].C:
-            self.places.go_down(runner, C, epsilon)
-        if done and done[-1].rough and not runner.is_rough:
-            runner.taking_part = range(_FIRST_LOOK, len(self.folds))
-            for value in sorted(point.C for point in done if point.C < C):
-                runner.go(value)
-            runner.taking_part = range(len(self.folds))
-
     def _judged(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """The scores of the rows that each fold holds out, where the runner is."""
         clock = time.perf_counter()
-        held = [self._held_out(runner, k) for k in runner.taking_part]
+        held = [self._held_out(runner, k) for k in range(len(self.folds))]
         scores = tuple(self.metric.measure(rows) for rows in held)
         weights = tuple(float(len(rows.labels) if rows.weights is None else rows.weights.sum()) for rows in held)
         loss = float(np.average([METRICS["loss"].measure(rows) for rows in held], weights=weights))
         more = 0.0 if self.selecting.stop == "paper" else runner.residual_correlation
-        measures = loss, runner.training_loss, more, len(held) < len(self.folds)
+        measures = loss, runner.training_loss, more
         return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *measures)
 
     def _held_out(self, runner: Runner, k: int) -> HeldOut:
@@ -340,9 +314,7 @@ def _groups_of(task: Task) -> AnyArray | None:
 
 
 def _in_order(curve: list[PathPoint]) -> tuple[PathPoint, ...]:
-    """By C; one ε after the other, as they came. A first look gives way to what all folds found."""
-    seen = {(point.epsilon, point.C) for point in curve if not point.rough}
-    curve = [point for point in curve if not point.rough or (point.epsilon, point.C) not in seen]
+    """By C; one ε after the other, as they came."""
     order = {epsilon: k for k, epsilon in enumerate(dict.fromkeys(point.epsilon for point in curve))}
     return tuple(sorted(curve, key=lambda point: (order[point.epsilon], point.C)))
 

@@ -14,7 +14,6 @@ _NEAR = 2.1  # times a C, from where its folds may begin
 class _Place(NamedTuple):
     C: float
     epsilon: float | None
-    rough: bool
     where: Any
 
 
@@ -22,8 +21,7 @@ class Places:
     """Where all folds were at the best C, and at the largest value below it.
 
     What was left out lies beside the best, and begins from the nearest smaller C that is known here, or a step above:
-    weights that are far larger than needed are a bad start. Where some folds took no part in a training, their places
-    are no good start either.
+    weights that are far larger than needed are a bad start.
 
     Parameters
     ----------
@@ -40,11 +38,10 @@ class Places:
         """Take note of where the folds are, after a training at C."""
         if not self.remembers:
             return
-        place = _Place(C, epsilon, runner.is_rough, runner.place)
+        place = _Place(C, epsilon, runner.place)
         if best:
             others = [*self.known, self.last] if self.last is not None else []
-            alike = [other for other in others if (other.epsilon, other.rough) == (epsilon, place.rough)]
-            below = [other for other in alike if other.C < C]
+            below = [other for other in others if other.epsilon == epsilon and other.C < C]
             self.known = [max(below, key=lambda other: other.C), place] if below else [place]
         self.last = place
 

@@ -73,10 +73,6 @@ def _draw_scores(axes: Axes, selection: Selection, path: list[PathPoint]) -> Non
     label = metric if chosen.epsilon is None else f"{metric} at ε = {chosen.epsilon:.4g}"
     x, scores, spreads = _log2(path), [p.score for p in path], [p.spread for p in path]
     axes.plot(x, scores, color=COLOURS["score"], marker="o", markersize=4, linewidth=1.8, label=label)
-    if rough := [point for point in path if point.rough and not chosen.rough]:
-        words = f"a first look at {len(rough[0].fold_scores)} folds"
-        look = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": "white", "label": words}
-        axes.plot(_log2(rough), [p.score for p in rough], color=COLOURS["score"], **look)
     if folds > 1:
         low = [score - spread for score, spread in zip(scores, spreads, strict=True)]
         high = [score + spread for score, spread in zip(scores, spreads, strict=True)]

@@ -63,9 +63,6 @@ class PathPoint:
         The mean of the loss over all rows trained on, in all folds.
     residual_correlation
         The largest part of the losses' slopes that a single feature explains: what Ω still keeps from being learned.
-    rough
-        Whether this was only a first look: by some of the folds, which `fold_scores` tells of, and to a tolerance that
-        is ten times as wide. The choice is among values that are not, as soon as there is one.
     """
 
     C: float
@@ -80,7 +77,6 @@ class PathPoint:
     loss: float = math.nan
     training_loss: float = math.nan
     residual_correlation: float = 0.0
-    rough: bool = False
 
     @cached_property
     def score(self) -> float:
@@ -91,12 +87,6 @@ class PathPoint:
     def spread(self) -> float:
         """The standard deviation over the folds; 0 for a single one."""
         return float(np.std(self.fold_scores, ddof=1)) if len(self.fold_scores) > 1 else 0.0
-
-    @property
-    def spread_in_words(self) -> str:
-        """What stands behind a score: the spread to two digits, and by how many folds where it was a first look only."""
-        spread = f" ± {self.spread:.2g}" if len(self.fold_scores) > 1 else ""
-        return f"{spread} of {len(self.fold_scores)} folds" if self.rough else spread
 
     @property
     def standard_error(self) -> float:
@@ -177,9 +167,7 @@ class Selection:
         """What happened, in words."""
         values = "1 value" if len(self.curve) == 1 else f"{len(self.curve)} values"
         place = "the best" if self.rule == "best" else "the smallest within one standard error of the best"
-        by = f" by a first look at {len(self.best.fold_scores)} folds" if self.best.rough else ""
-        found = f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}{by}"
-        return f"{found}, {place} of {values}; {self.end.value}"
+        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, {place} of {values}; {self.end.value}"
 
     def __repr__(self) -> str:
         return f"Selection({self.sentence})"
@@ -214,11 +202,7 @@ class Selection:
 
 
 def choose(curve: tuple[PathPoint, ...], greater_is_better: bool, rule: Rule) -> PathPoint:
-    """The point that the rule chooses; of equal ones the first tried, and none without a score (NaN) if it can be.
-
-    Points that are rough count only where all are.
-    """
-    curve = tuple(point for point in curve if not point.rough) or curve
+    """The point that the rule chooses; of equal ones the first tried, and none without a score (NaN) if it can be."""
     sign = 1.0 if greater_is_better else -1.0
 
     def merit(point: PathPoint) -> float:

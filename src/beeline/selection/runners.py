@@ -28,7 +28,7 @@ from beeline.objective.residual_correlation import feature_spreads, residual_cor
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Solver, State, Status, relative_gap
+from beeline.solvers.base import Result, Solver, State, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPredictedDecrease, Ending, LockstepNewton
 from beeline.solvers.registry import SolverLike
 from beeline.training.indexing import without_index
@@ -36,9 +36,8 @@ from beeline.training.parallel import solve_in_parallel
 from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
 from beeline.training.task import Task
 
-__all__ = ["Runner", "Stopping", "can_go_in_lockstep", "make_runner"]
+__all__ = ["Runner", "Stopping", "make_runner"]
 
-_ROUGHLY = 10.0  # times the tolerance, where only some folds take part
 _LEVEL = 0.1  # of the gradient without a model, that weights which have settled may leave
 _DOUBTFUL = 0.2  # of J, that a bound leaves open
 _BYTES_PER_SCORE = 64  # scores, costs, slopes and curvatures of a row in one problem, and those of points to move to
@@ -92,8 +91,6 @@ class Runner(ABC):
         Whether the deadline has ended a training.
     stop_tols
         (24)'s ε for each problem: that of (28), so that the last values of C needed no step at all.
-    taking_part
-        The folds that are trained; the others stay where they are.
     """
 
     stop_tols: list[float]
@@ -104,12 +101,6 @@ class Runner(ABC):
         self.passes, self.unsolved = 0.0, 0
         self.deadline: float | None = None
         self.late = False
-        self.taking_part: Sequence[int] = range(len(folds))
-
-    @property
-    def is_rough(self) -> bool:
-        """Whether only some of the folds take part."""
-        return len(self.taking_part) < len(self.folds)
 
     @property
     def flat(self) -> list[Objective]:
@@ -123,7 +114,7 @@ class Runner(ABC):
 
     @abstractmethod
     def go(self, C: float) -> tuple[float, bool]:
-        """Solve the problems of all folds that take part at C, from where they are.
+        """Solve all problems at C, from where they are.
 
         Returns
         -------
@@ -170,20 +161,13 @@ class Runner(ABC):
     @property
     def residual_correlation(self) -> float:
         """The largest part of its slopes that one feature explains to any problem."""
-        points = (self.points[problem] for problem in self.problems_taking_part)
-        return max(residual_correlation(point, self.spreads) for point in points)
+        return max(residual_correlation(point, self.spreads) for point in self.points)
 
     @property
     def training_loss(self) -> float:
-        """The mean loss of the training rows, over all folds that take part; rows count by their costs."""
-        total = sum(self.problems[k][0].total_cost for k in self.taking_part)
-        return sum(self.points[problem].loss for problem in self.problems_taking_part) / total if total else 0.0
-
-    @property
-    def problems_taking_part(self) -> list[int]:
-        """The places in `flat` of the problems of folds that take part."""
-        everything = range(len(self.points))
-        return [problem for k in self.taking_part for problem in everything[self.of_fold(k)]]
+        """The mean loss of the training rows, over all folds; rows count by their costs."""
+        total = sum(fold[0].total_cost for fold in self.problems)
+        return sum(point.loss for point in self.points) / total if total else 0.0
 
     def of_fold(self, k: int) -> slice:
         """The places of a fold's problems in `flat`."""
@@ -207,10 +191,15 @@ class Runner(ABC):
 
     def mean_outputs(self) -> Trained:
         """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""
-        thetas = {k: [point.theta for point in self.points[self.of_fold(k)]] for k in self.taking_part}
-        outputs = [outputs_of(self.problems[k], of_fold) for k, of_fold in thetas.items()]
+        outputs = [
+            outputs_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
+            for k, fold in enumerate(self.problems)
+        ]
         weights, intercepts = zip(*outputs, strict=True)
-        extras = [extra_of(self.problems[k], of_fold) for k, of_fold in thetas.items()]
+        extras = [
+            extra_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
+            for k, fold in enumerate(self.problems)
+        ]
         return Trained(_mean(weights), _mean(intercepts), [], extra=None if extras[0] is None else _mean(extras))
 
 
@@ -247,10 +236,7 @@ class _InLockstep(Runner):
 
     def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
-        everyone = self.newton.set_strength(self.strength / C)
-        self.newton.taking_part = self.problems_taking_part
-        self.newton.ending.tol = self.stopping.tol * (_ROUGHLY if self.is_rough else 1.0)
-        ratios = [everyone[problem] for problem in self.newton.taking_part]
+        ratios = self.newton.set_strength(self.strength / C)
         settled = (self.stopping.by_gradient or max(ratios) <= _LEVEL) and not self.newton.unsolved
         verdict = (max(ratios), settled) if self.begun else (np.nan, False)
         self.begun = True
@@ -262,7 +248,7 @@ class _InLockstep(Runner):
         if ended:
             return verdict
         if self.affine is None:
-            self._help(sorted({*self.newton.stuck, *([] if self.is_rough else self._doubtful())}))
+            self._help(sorted({*self.newton.stuck, *self._doubtful()}))
         else:
             self.unsolved += len(self.newton.stuck)  # no other solver sees the features as the problem does
         return verdict
@@ -274,20 +260,31 @@ class _InLockstep(Runner):
         """
         if self.flat[0].n_outputs > 1:
             return []
-        points = self.newton.points
-        gaps = {k: relative_gap(points[k].value, points[k].bound, 0.0) for k in self.newton.taking_part}
-        return [k for k, gap in gaps.items() if gap > _DOUBTFUL]
+        return [k for k, p in enumerate(self.newton.points) if relative_gap(p.value, p.bound, 0.0) > _DOUBTFUL]
 
-    def _help(self, stuck: Sequence[int]) -> None:
-        """Let a solver of its own go on with each problem that could not be solved with the others."""
-        for k in stuck:
+    def _help(self, those: Sequence[int]) -> None:
+        """Let a solver of its own go on with each problem that could not be solved with the others, or may not be.
+
+        One that is only doubtful has kept its promise where that solver comes to a bound and has hardly lowered J.
+        """
+        tol = self.stopping.tol
+        for k in those:
             point = self.newton.points[k]
-            settings = {"tol": self.stopping.gap, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
-            solver = choose_solver(point.objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
-            result = solver.with_time_limit(self._time_left()).run(point.objective, point.theta)
-            self.passes += result.passes + 2
-            self.unsolved += solver.concern(result) is not None
-            self.newton.move(k, result.theta)
+            if k not in self.newton.stuck:
+                result = self._alone(point.objective, point.theta, _DOUBTFUL)
+                if point.value - result.objective <= tol * abs(point.value):
+                    continue
+                point = point.objective.at(result.theta)
+            self.newton.move(k, self._alone(point.objective, point.theta, self.stopping.gap).theta)
+
+    def _alone(self, objective: Objective, theta: Floats, tol: float) -> Result:
+        """One problem, solved by itself from a start."""
+        settings = {"tol": tol, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
+        solver = choose_solver(objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
+        result = solver.with_time_limit(self._time_left()).run(objective, theta)
+        self.passes += result.passes + 2
+        self.unsolved += solver.concern(result) is not None
+        return result
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         self.reset()
@@ -391,7 +388,7 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
             Argument("folds", 0.2),
             " does",
         )
-    kind = _InLockstep if can_go_in_lockstep(task, stopping.solver) else _InParallel
+    kind = _InLockstep if _can_go_in_lockstep(task, stopping.solver) else _InParallel
     return kind(task, folds, stopping, rescaling)
 
 
@@ -406,7 +403,7 @@ def _n_outputs(task: Task) -> int:
     return 1 if task.n_classes == 2 else task.n_classes
 
 
-def can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
+def _can_go_in_lockstep(task: Task, solver: SolverLike) -> bool:
     """Whether Newton's method is meant, with nothing said to it by itself, and can take all folds together.
 
     It reads all rows in every step: not where an index was opened because it pays.

@@ -32,9 +32,6 @@ class Schedule:
     strides of several steps, but never past a value at which the path may end. Then the neighbours of the best that
     strides have left out; and half a step to both sides of it, where that is asked for.
 
-    Where the way through is only a first look, by some of the folds, its best value and the more promising one beside it
-    are then tried by all of them, and further ones while they are better.
-
     Attributes
     ----------
     selecting
@@ -49,8 +46,6 @@ class Schedule:
         What of `PathPoint.residual_correlation` means nothing.
     noise
         The part of what was gained by which held-out losses differ between folds that are solved equally well.
-    can_look
-        Whether a first look is cheaper than the real thing.
     """
 
     selecting: Selecting
@@ -60,25 +55,20 @@ class Schedule:
     greater_is_better: bool
     chance_level: float = math.inf
     noise: float = 0.0
-    can_look: bool = False
 
     def next(self, done: Sequence[PathPoint]) -> float | End:
         """The C that comes after these, in the order in which they were tried; or why there is none."""
-        step = self._way_through([point for point in done if point.rough == self.looks_first])
+        step = self._way_through(done)
         if not isinstance(step, End):
             return step
         on_grid = self._on_grid(done)
-        for left_out in self._not_looked_at(done) if self.looks_first else self._left_out(on_grid):
+        for left_out in self._left_out(on_grid):
             return self._at(left_out)
         if self.selecting.refine:
             for C in self._half_steps(list(on_grid.values())):
                 if not any(math.isclose(C, point.C) for point in done):
                     return C
         return step
-
-    def is_rough(self, done: Sequence[PathPoint]) -> bool:
-        """Whether what comes after these is a first look."""
-        return self.looks_first and not isinstance(self._way_through([point for point in done if point.rough]), End)
 
     def _way_through(self, done: Sequence[PathPoint]) -> float | End:
         """The next C of the way up and down; or why it has ended."""
@@ -94,51 +84,11 @@ class Schedule:
     def _on_grid(self, done: Sequence[PathPoint]) -> dict[int, PathPoint]:
         return {step: point for point in done if (step := self._step(point.C)) is not None}
 
-    def _not_looked_at(self, done: Sequence[PathPoint]) -> list[int]:
-        """What all folds are to try yet: the best of the first look and the more promising value beside it.
-
-        And on from there while that is better, past values that the first look took for plainly worse. The smaller C of
-        the two comes first: from there the larger one is a short way.
-        """
-        looked, fine = (self._on_grid([point for point in done if point.rough == rough]) for rough in (True, False))
-        best = self._step(self._best(list(looked.values())).C) or 0
-        beside = self._beside(best, looked)
-        if left := [step for step in sorted((best, *beside)) if step not in fine]:
-            return left
-        top = self._step(self._best(list(fine.values())).C) or 0
-        if top == best or top not in (min(fine), max(fine)):
-            return []
-        further = top + (1 if top > best else -1)
-        lowest, highest = self._ends
-        return [further] if lowest <= further <= highest and not self._is_plainly_worse(further, best, looked) else []
-
-    def _beside(self, best: int, looked: Mapping[int, PathPoint]) -> list[int]:
-        """The neighbour of the best towards the better of the values that were looked at around it."""
-        (lowest, highest), errors = self._ends, {}
-        for side in (-1, 1):
-            others = [step for step in looked if (step - best) * side > 0]
-            if lowest <= best + side <= highest:
-                nearest = min(others, key=lambda step: abs(step - best)) if others else best
-                errors[best + side] = _error(looked[nearest].score, self.greater_is_better)
-        return [min(errors, key=errors.__getitem__)] if errors else []
-
-    def _is_plainly_worse(self, step: int, best: int, looked: Mapping[int, PathPoint]) -> bool:
-        """Whether the first look says so, by more than its standard error."""
-        if step not in looked:
-            return False
-        errors = [_error(looked[k].score, self.greater_is_better) for k in (step, best)]
-        return errors[0] > errors[1] + looked[best].standard_error
-
     @property
     def _ends(self) -> tuple[int, int]:
         """The steps of the smallest and the largest C."""
         highest = math.floor(math.log(self.highest * (1 + 1e-9) / self.first) / math.log(self.selecting.delta))
         return 0 if self.selecting.C_min is not None else -_MOST_DOWN, highest
-
-    @property
-    def looks_first(self) -> bool:
-        """Whether the way through is a first look."""
-        return self.can_look and self._hurries
 
     @property
     def stride(self) -> int:
@@ -172,8 +122,14 @@ class Schedule:
         return done[: next(falls, len(done))]
 
     def _next_up(self, up: Sequence[PathPoint]) -> int:
-        """A stride on; or only to where the path may end, or to the last value, where that is nearer."""
+        """A stride on; or only to where the path may end, or to the last value, where that is nearer.
+
+        Where training rows are told far better than others, a step: from there on the time goes with the way, and the
+        path ends soon.
+        """
         last = self._steps(up)[-1]
+        if _is_overfitted(up[-1]):
+            return last + 1
         patience = _patience(up[-1], self.patience)
         ahead = [self._improved(up) + times * patience for times in _TIMES] if self.stride > 1 else []
         return min([last + self.stride, *(step for step in (*ahead, self._ends[1]) if step > last)])
@@ -187,13 +143,13 @@ class Schedule:
         return self._steps(up)[improved] if improved >= 0 else -1
 
     def _left_out(self, on_grid: Mapping[int, PathPoint]) -> list[int]:
-        """The neighbours of the best that were left out, the more promising one first."""
+        """The neighbour of the best towards the better of the values around it, where that was left out."""
         best = self._step(self._best(list(on_grid.values())).C) or 0
         below, above = ([step for step in on_grid if step < best], [step for step in on_grid if step > best])
         beside = [(max(below), best - 1)] if below else []
         beside += [(min(above), best + 1)] if above else []
         beside.sort(key=lambda pair: _error(on_grid[pair[0]].score, self.greater_is_better))
-        return [step for _, step in beside if step not in on_grid]
+        return [step for _, step in beside[:1] if step not in on_grid]
 
     def _end(self, up: Sequence[PathPoint]) -> End | None:
         """Why the way up ends here; None where it goes on."""
@@ -254,8 +210,7 @@ def scores_have_settled(  # noqa: PLR0913
     """Whether the last values of C have improved neither the score nor the held-out loss noticeably.
 
     An improvement of the loss must exceed its `noise` too. `steps` says where on the path each value lies, by which
-    `patience` counts; None: they follow each other. Two values are the least that tell, or one where training rows are
-    told far better than others.
+    `patience` counts; None: they follow each other. Two values are the least that tell.
 
     The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
     a metric may improve where the loss has begun to rise; only where the metric has become worse for good, by more than
@@ -275,7 +230,7 @@ def scores_have_settled(  # noqa: PLR0913
     improved = last_improvement(path, null, greater_is_better, noise)
     waited = at[-1] - (at[improved] if improved >= 0 else -1)
     patience = _patience(path[-1], patience)
-    if waited < patience or len(path) - 1 - improved < (1 if _is_overfitted(path[-1]) else 2):
+    if waited < patience or len(path) - 1 - improved < 2:
         return None
     if errors[-1] - min(errors[best], without) > path[best].standard_error:
         return End.WORSE

@@ -90,7 +90,7 @@ def path_table(points: Sequence[PathPoint], best: PathPoint, metric: str) -> Tab
     shown.add_row(*(f"[dim]{text}[/]" if text else "" for text in heading))
     longest = max(point.seconds for point in points)
     for point in points:
-        spread = f"[dim]{words.strip()}[/]" if (words := point.spread_in_words) else ""
+        spread = f"[dim]± {point.spread:.2g}[/]" if len(point.fold_scores) > 1 else ""
         shown.add_row(
             "[bold green]best[/]" if point is best else "",
             f"[bold cyan]{power_of_two(point.C)}[/]",

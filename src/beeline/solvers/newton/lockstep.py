@@ -126,11 +126,6 @@ class LockstepNewton:
         When a problem is solved.
     affine
         How each problem sees the features.
-
-    Attributes
-    ----------
-    taking_part
-        The problems that `solve` is to solve; the others stay where they are.
     """
 
     def __init__(
@@ -156,7 +151,6 @@ class LockstepNewton:
         self.deadline: float | None = None
         self.late = False
         self.stuck: list[int] = []
-        self.taking_part: Sequence[int] = everyone
 
     @property
     def passes(self) -> float:
@@ -224,9 +218,9 @@ class LockstepNewton:
 
     @property
     def unsolved(self) -> list[int]:
-        """The problems that are not solved yet, of those that take part."""
+        """The problems that are not solved yet."""
         return [
-            k for k in self.taking_part if not self.ending.solved(k, self.points[k], self._predicted_decrease(k))
+            k for k, point in enumerate(self.points) if not self.ending.solved(k, point, self._predicted_decrease(k))
         ]
 
     def _predicted_decrease(self, k: int) -> float:
