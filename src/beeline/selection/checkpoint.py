@@ -25,7 +25,7 @@ from beeline.training.task import Task
 
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
-FORMAT, VERSION = "beeline-path", 4
+FORMAT, VERSION = "beeline-path", 3
 _NUMBERS = ("stop_ratio", "loss", "training_loss")  # of a point, that may be none
 
 

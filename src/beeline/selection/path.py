@@ -23,7 +23,6 @@ from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
 from beeline.selection.checkpoint import Checkpoint, fingerprint, load_checkpoint, save_checkpoint
 from beeline.selection.concerns import concerns_about_search
 from beeline.selection.folds import Fold, Splitting, make_folds
-from beeline.selection.places import Places
 from beeline.selection.rescaling import Rescaling
 from beeline.selection.result import End, PathPoint, Selection, choose
 from beeline.selection.runners import Runner, Stopping, make_runner
@@ -124,7 +123,6 @@ class _Search:
         self.nulls: list[PathPoint] = []
         self.best: Trained | None = None
         self.stop_tol = selecting.the_tol
-        self.places = Places(task.rows.in_memory)
         self.failure: Exception | None = None
         self.schedule: Schedule | None = None
         limit = selecting.time_limit
@@ -228,10 +226,8 @@ class _Search:
     def _try(self, runner: Runner, C: float, epsilon: float | None) -> PathPoint:
         """All folds at one C."""
         clock, passes, unsolved = time.perf_counter(), runner.passes, runner.unsolved
-        if not self.selecting.warm:
-            runner.reset()
-        elif self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C:
-            self.places.go_down(runner, C, epsilon)
+        if not self.selecting.warm or (self.curve and self.curve[-1].epsilon == epsilon and C < self.curve[-1].C):
+            runner.reset()  # on the way down too: larger weights than needed are a bad start
         ratio, settled = runner.go(C)
         spent = time.perf_counter() - clock, runner.passes - passes
         judged = self._judged(runner, C, epsilon)
@@ -266,10 +262,8 @@ class _Search:
 
         The weights come first: Ctrl-C may come at any line, and a curve without weights to begin from is no result.
         """
-        best = choose(_in_order([*self.curve, point]), self.metric.greater_is_better, "best") is point
-        if self.best is None or best:
+        if self.best is None or choose(_in_order([*self.curve, point]), self.metric.greater_is_better, "best") is point:
             self.best = runner.mean_outputs()
-        self.places.note(runner, point.C, point.epsilon, best=best)
         self.curve.append(point)
         if self.selecting.resume is not None:
             thetas = [p.theta for p in runner.points]

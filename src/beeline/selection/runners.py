@@ -134,15 +134,6 @@ class Runner(ABC):
     def restore(self, thetas: Sequence[Floats]) -> None:
         """Put every problem where it was; none of the costs of getting there count."""
 
-    @property
-    @abstractmethod
-    def place(self) -> Any:  # noqa: ANN401
-        """Where every problem is, for `go_back`."""
-
-    @abstractmethod
-    def go_back(self, place: Any) -> None:  # noqa: ANN401
-        """Put every problem to a place where it has been."""
-
     @abstractmethod
     def reset(self) -> None:
         """Put every problem to its model without weights."""
@@ -224,15 +215,6 @@ class _InLockstep(Runner):
     @property
     def points(self) -> list[Point]:
         return self.newton.points
-
-    @property
-    def place(self) -> list[Floats]:
-        return [point.theta for point in self.newton.points]
-
-    def go_back(self, place: list[Floats]) -> None:
-        before = self.newton.passes
-        self.newton.restore(place)
-        self.passes += self.newton.passes - before
 
     def go(self, C: float) -> tuple[float, bool]:
         before = self.newton.passes if self.begun else 0.0
@@ -329,13 +311,6 @@ class _InParallel(Runner):
     @property
     def points(self) -> list[Point]:
         return self._points
-
-    @property
-    def place(self) -> tuple[list[Point], list[State | None]]:
-        return self._points, self.starts
-
-    def go_back(self, place: tuple[list[Point], list[State | None]]) -> None:
-        self._points, self.starts = place
 
     def go(self, C: float) -> tuple[float, bool]:
         before = self._points
