@@ -101,6 +101,26 @@ def test_a_feature_that_is_kept_back_is_no_reason_to_go_on_where_trainings_fail(
     assert len(done) < 10
 
 
+@pytest.mark.parametrize(("left", "goes_on"), [(0.1, True), (0.01, False)])
+def test_only_the_score_counts_where_training_rows_cost_next_to_nothing(left, goes_on):
+    """The score stands still from the third value on, and the loss falls on and on."""
+    schedule, done = Schedule(Selecting(C_min=1.0), 1.0, 2.0**40, point(0.0, 0.2, 1.0), True), []
+    while not isinstance(step := schedule.next(done), End):
+        loss = 0.9 ** len(done)
+        done.append(point(step, min(0.9, 0.3 * (1 + len(done))), loss, left * loss))
+    assert len(done) > 20 if goes_on else len(done) == 5
+
+
+@pytest.mark.parametrize(("rise", "goes_on"), [(0.0, True), (0.1, False)])
+def test_a_feature_that_is_kept_back_is_no_reason_to_go_on_where_the_loss_rises(rise, goes_on):
+    """Its part of the slopes may be luck; what models have learned beyond the best is noise."""
+    schedule, done = Schedule(Selecting(C_min=1.0), 1.0, 2.0**40, NULL, False, chance_level=0.1), []
+    while not isinstance(step := schedule.next(done), End):
+        loss = 0.5 + rise * max(0, len(done) - 2)
+        done.append(PathPoint(step, (loss, loss), (1.0, 1.0), 0.1, 1.0, 0.1, None, False, 0, loss, 0.5, 0.5))
+    assert (len(done) > 20) == goes_on
+
+
 def test_half_steps_around_the_best():
     tried, _ = walk(valley, refine=True)
     assert_allclose(tried[-2:], [64 / math.sqrt(2), 64 * math.sqrt(2)])

@@ -10,7 +10,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from beeline.objective.residual_correlation import feature_spreads, residual_cor
 from beeline.selection.folds import Fold
 from beeline.selection.rescaling import Rescaling
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Solver, State, Status, relative_gap
+from beeline.solvers.base import Result, Solver, State, Status, relative_gap
 from beeline.solvers.newton.lockstep import ByGradient, ByPredictedDecrease, Ending, LockstepNewton
 from beeline.solvers.registry import SolverLike
 from beeline.training.indexing import without_index
@@ -182,16 +181,10 @@ class Runner(ABC):
 
     def mean_outputs(self) -> Trained:
         """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""
-        outputs = [
-            outputs_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
-            for k, fold in enumerate(self.problems)
-        ]
-        weights, intercepts = zip(*outputs, strict=True)
-        extras = [
-            extra_of(fold, [point.theta for point in self.points[self.of_fold(k)]])
-            for k, fold in enumerate(self.problems)
-        ]
-        return Trained(_mean(weights), _mean(intercepts), [], extra=None if extras[0] is None else _mean(extras))
+        fold, size = self.problems[0], len(self.problems[0])
+        # Outputs are linear in θ, and to put them side by side costs more than to add vectors: once, and not for each fold.
+        thetas = [_mean([point.theta for point in self.points[output::size]]) for output in range(size)]
+        return Trained(*outputs_of(fold, thetas), [], extra=extra_of(fold, thetas))
 
 
 class _InLockstep(Runner):
@@ -244,16 +237,29 @@ class _InLockstep(Runner):
             return []
         return [k for k, p in enumerate(self.newton.points) if relative_gap(p.value, p.bound, 0.0) > _DOUBTFUL]
 
-    def _help(self, stuck: Sequence[int]) -> None:
-        """Let a solver of its own go on with each problem that could not be solved with the others."""
-        for k in stuck:
+    def _help(self, those: Sequence[int]) -> None:
+        """Let a solver of its own go on with each problem that could not be solved with the others, or may not be.
+
+        One that is only doubtful has kept its promise where that solver comes to a bound and has hardly lowered J.
+        """
+        tol = self.stopping.tol
+        for k in those:
             point = self.newton.points[k]
-            settings = {"tol": self.stopping.gap, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
-            solver = choose_solver(point.objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
-            result = solver.with_time_limit(self._time_left()).run(point.objective, point.theta)
-            self.passes += result.passes + 2
-            self.unsolved += solver.concern(result) is not None
-            self.newton.move(k, result.theta)
+            if k not in self.newton.stuck:
+                result = self._alone(point.objective, point.theta, _DOUBTFUL)
+                if point.value - result.objective <= tol * abs(point.value):
+                    continue
+                point = point.objective.at(result.theta)
+            self.newton.move(k, self._alone(point.objective, point.theta, self.stopping.gap).theta)
+
+    def _alone(self, objective: Objective, theta: Floats, tol: float) -> Result:
+        """One problem, solved by itself from a start."""
+        settings = {"tol": tol, "max_passes": self.stopping.max_passes, "seed": self.stopping.seed}
+        solver = choose_solver(objective, self.stopping.solver, **settings)  # type: ignore[arg-type]
+        result = solver.with_time_limit(self._time_left()).run(objective, theta)
+        self.passes += result.passes + 2
+        self.unsolved += solver.concern(result) is not None
+        return result
 
     def restore(self, thetas: Sequence[Floats]) -> None:
         self.reset()
@@ -354,8 +360,11 @@ def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling
     return kind(task, folds, stopping, rescaling)
 
 
-def _mean(arrays: Sequence[Any]) -> Floats:
-    mean: Floats = sum(arrays[1:], arrays[0]) / len(arrays)
+def _mean(arrays: Sequence[Floats]) -> Floats:
+    mean = arrays[0].copy()
+    for array in arrays[1:]:
+        mean += array
+    mean /= len(arrays)
     return mean
 
 

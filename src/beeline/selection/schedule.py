@@ -17,6 +17,8 @@ _NOTICEABLE = 1e-3  # of what was gained over no model, or of ten times what is 
 _WORTH_IT = 3e-4  # of the error without a model, that one must at least win; outliers are most of it
 _CLEARLY = 1e-2  # of the loss
 _OVERFITTED = 0.25  # of the loss on held-out rows, below which that of training rows says nothing any more
+_NOTHING_TO_TELL = 0.05  # of the same, below which losses tell nothing of larger values of C
+_RISEN = 0.05  # of the loss on held-out rows, by which it may rise where a feature is to be heard yet
 _MOSTLY_LEARNED = 0.1  # of the training loss without a model, that is left
 _MOST_DOWN = 12  # values of C below the first
 
@@ -76,7 +78,7 @@ class Schedule:
     def _end(self, up: Sequence[PathPoint]) -> End | None:
         """Why the way up ends here; None where it goes on."""
         s = self.selecting
-        if s.warm and not s.all_the_way and not self._is_underfitted(up[-1]):
+        if s.warm and not s.all_the_way and not self._is_underfitted(up):
             if weights_have_settled(up):
                 return End.SETTLED
             patience = max(2, round(math.log(_FAR) / math.log(s.delta)))
@@ -87,12 +89,16 @@ class Schedule:
     def _settled_scores(self, up: Sequence[PathPoint], patience: int) -> End | None:
         return scores_have_settled(up, self.null, self.greater_is_better, patience, self.noise)
 
-    def _is_underfitted(self, point: PathPoint) -> bool:
+    def _is_underfitted(self, up: Sequence[PathPoint]) -> bool:
         """Whether a feature is kept from telling what it could, while most of the loss is there yet.
 
         As where one feature is a thousand times larger than others: C must grow by a million until these are heard.
-        Where trainings have ended before their tolerance, a larger C, which is harder yet, would not tell more.
+        Where trainings have ended before their tolerance, a larger C, which is harder yet, would not tell more; and where
+        held-out rows cost clearly more than at a smaller C, it would tell of noise.
         """
+        point, least = up[-1], min(other.loss for other in up)
+        if point.loss - least > _RISEN * abs(least):
+            return False
         learned = point.training_loss <= _MOSTLY_LEARNED * self.null.training_loss
         return self.is_held_back(point) and not learned and not point.unsolved
 
@@ -130,7 +136,8 @@ def scores_have_settled(
 
     The loss is smooth where a metric is not: while few rows change sides, it still tells whether a model learns. And
     a metric may improve where the loss has begun to rise; only where the metric has become worse for good, by more than
-    its standard error, the loss is not asked. Where nothing has become worse either, and the training rows
+    its standard error, the loss is not asked; nor where training rows cost next to nothing beside those held out, from
+    where on larger values of C change models ever less. Where nothing has become worse either, and the training rows
     still have something to tell, the path is followed twice as far; and four times as far where no model was better
     than none, as when features without a meaning are larger than those with one.
     """
@@ -140,7 +147,8 @@ def scores_have_settled(
     noticed = max(_NOTICEABLE * _scale(errors[best], without), path[best].standard_error)
     if len(path) - 1 - best >= patience and all(error > errors[best] + noticed for error in errors[-patience:]):
         return End.WORSE  # whatever the loss does
-    improved = max(_last_improvement(errors, without), _last_improvement(losses, null.loss, noise))
+    by_score, fitted = _last_improvement(errors, without), path[-1].training_loss < _NOTHING_TO_TELL * path[-1].loss
+    improved = by_score if fitted and by_score >= 0 else max(by_score, _last_improvement(losses, null.loss, noise))
     waited = len(path) - 1 - improved
     if path[-1].training_loss < _OVERFITTED * path[-1].loss:  # and more so with every further C
         patience = max(2, patience - 1)
@@ -150,7 +158,7 @@ def scores_have_settled(
         return End.WORSE
     if improved < 0:
         return End.FLAT if waited >= 4 * patience else None
-    if losses[-1] - min(losses) > _CLEARLY * abs(min(losses)) or waited >= 2 * patience:
+    if losses[-1] - min(losses) > _CLEARLY * abs(min(losses)) or waited >= 2 * patience or fitted:
         return End.FLAT
     before = path[-1 - patience].training_loss
     return End.FLAT if before - path[-1].training_loss <= _CLEARLY * abs(before) else None

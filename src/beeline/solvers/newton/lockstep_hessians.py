@@ -86,6 +86,7 @@ class SharedFactors(SharedHessians):
         self.fresh: set[int] = set()
         self.curvatures: dict[int, float] = {}
         self.diagonals: dict[int, Floats] = {}
+        self.squares: dict[int, tuple[Point, Floats, float]] = {}
         self.steps = 0
 
     def curvature(self, k: int) -> float:
@@ -127,9 +128,13 @@ class SharedFactors(SharedHessians):
         kind = self.kinds[k]
         if kind not in self.grams:
             return None
-        step = point.gradient.copy()[None]
-        solve_factored(self._factor(kind, point.objective)[None], step)
-        return dot(point.gradient, step[0]) * self._too_large(point, k)
+        factor = self._factor(kind, point.objective)
+        known = self.squares.get(k)
+        if known is None or known[0] is not point or known[1] is not factor:  # of many problems, few move in a round
+            step = point.gradient.copy()[None]
+            solve_factored(factor[None], step)
+            known = self.squares[k] = point, factor, dot(point.gradient, step[0]) * self._too_large(point, k)
+        return known[2]
 
     def _too_large(self, point: Point, k: int) -> float:
         """By how much the shared Hessian exceeds that of problem k, where its gradient is; by their diagonals.
