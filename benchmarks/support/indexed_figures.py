@@ -38,8 +38,8 @@ def _rivals(*, tenth: bool) -> dict[str, Run]:
 
 def _errors_over_time(bench, kinds: tuple[str, ...], indexed, *, tenth: bool) -> None:
     """Figures 2 to 4 in full memory, figure 5 at a tenth of it."""
-    figure, axes = _axes(len(bench.sets))
-    for ax, large in zip(axes, bench.sets.values(), strict=True):
+    figure, axes = _axes(len(bench.drawn))
+    for ax, large in zip(axes, bench.drawn.values(), strict=True):
         hows = {f"index: {kind}": indexed(kind, tenth=tenth) for kind in kinds} | _rivals(tenth=tenth)
         as_published = indexed("forest", tenth=tenth, options={"variant": "ibcd"}, most_seconds=120)
         hows["index: forest, as published"] = as_published
@@ -52,7 +52,7 @@ def _errors_over_time(bench, kinds: tuple[str, ...], indexed, *, tenth: bool) ->
 
 def _over_strengths(bench, indexed) -> None:
     """Figure 6: other values of C, on the connections."""
-    large = bench.sets["kdd99"]
+    large = bench.drawn["kdd99"]
     figure, axes = _axes(len(STRENGTHS))
     for ax, C in zip(axes, STRENGTHS, strict=True):
         hows = {"index: boxes": indexed("boxes", C=C), "batch convex": Run("dual_cd", "hinge", C=C, most_seconds=60)}
@@ -65,8 +65,8 @@ def _over_strengths(bench, indexed) -> None:
 
 def _over_cuts(bench, indexed) -> None:
     """Figure 7: test error against the number of support vectors, over s."""
-    figure, axes = _axes(len(bench.sets))
-    for ax, large in zip(axes, bench.sets.values(), strict=True):
+    figure, axes = _axes(len(bench.drawn))
+    for ax, large in zip(axes, bench.drawn.values(), strict=True):
         kind = {"kdd99": "boxes", "mnist": "chunks"}[large.name]
         hows = [indexed(kind, loss_settings={"s": s}) for s in CUTS]
         curves = [curves[0] for curves in bench.curves(large, *hows, repeats=1)]

@@ -52,10 +52,10 @@ class Learning(IndexedRun):
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
         left, saved = True, snapshot_of(start)
-        if saved is None:
-            self.begin(start)
-        else:
+        if saved is not None:
             left = restore_learning(self, saved)
+        elif (first := self.begin(start)) is not None:  # a model by which one can go on, long before the best one
+            yield Step(self.theta, first, -math.inf, self.passes, facts=self.facts(0), evaluated=False)
         while True:
             before = self.value
             new = self._query() if left else 0
@@ -82,15 +82,18 @@ class Learning(IndexedRun):
 
     # Where it begins (I5).
 
-    def begin(self, start: State | None) -> None:
-        """At a start, or at the optimum of the convex loss over random rows, roughly."""
-        clock = time.perf_counter()
+    def begin(self, start: State | None) -> float | None:
+        """At a start, or at the optimum of the convex loss over random rows, roughly, with the J that they tell."""
+        clock, value = time.perf_counter(), None
         if start is not None:
             self.move(start.theta)
         else:
             problem = self.active.problem(self.objective, self.loss, self.active.guards)
-            self.move(self._solved(problem, None, _ROUGHLY, _FEW_PASSES).theta)
+            result = self._solved(problem, None, _ROUGHLY, _FEW_PASSES)
+            self.move(result.theta)
+            value = result.objective
         self.solve_seconds += time.perf_counter() - clock
+        return value
 
     # Queries (I8).
 
