@@ -47,7 +47,8 @@ def _flats_of_classes(loss: ScalarLoss, y: Floats, c: Floats, cap: float | None,
     """The same for two classes, of which there are but two flats: it is enough to know which ones a leaf has."""
     upper, counts = y > 0, c > 0
     low, high, inside_low, inside_high = (
-        np.full(len(starts), end) for end in (-np.inf, np.inf, np.inf, -np.inf)  # of leaves whose rows cost nothing
+        np.full(len(starts), end)
+        for end in (-np.inf, np.inf, np.inf, -np.inf)  # of leaves whose rows cost nothing
     )
     for label, rows in ((-1.0, ~upper & counts), (1.0, upper & counts)):
         has = np.logical_or.reduceat(rows, starts)
