@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import beeline
+from beeline._thread_pool import one_ahead
 from support.indexed_runs import FOLDER, Large, forget
 
 __all__ = ["Setting", "best_setting", "train"]
@@ -20,7 +24,6 @@ __all__ = ["Setting", "best_setting", "train"]
 CODE = (
     "import sys; from vowpalwabbit import Workspace; w = Workspace(arg_list=sys.argv[1:]); w.run_parser(); w.finish()"
 )
-MILLIONTHS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,8 @@ class Setting:
 
 
 # Rates around the one that it has by itself, for both losses of two classes.
-SETTINGS = [
-    Setting(loss, rate, passes) for passes in (1, 2, 4) for loss in ("hinge", "logistic") for rate in (0.1, 0.5, 2.0)
-]
+_LOSSES, _RATES = ("hinge", "logistic"), (0.1, 0.5, 2.0)
+SETTINGS = [Setting(loss, rate, passes) for passes in (1, 2, 4) for loss in _LOSSES for rate in _RATES]
 
 
 def _call(*arguments: object) -> None:
@@ -59,20 +61,34 @@ def train(large: Large, setting: Setting) -> tuple[float, float]:
     return seconds, 100 * float(np.mean((np.loadtxt(answers) > 0) != (labels > 0)))
 
 
-def best_setting(large: Large, error: float) -> tuple[float, float, Setting]:
-    """(seconds, test error, setting) of the fastest training that reaches a test error; if none does, of the best."""
-    found = [(*train(large, setting), setting) for setting in SETTINGS]
-    reached = [one for one in found if one[1] <= error]
-    return min(reached, key=lambda one: one[0]) if reached else min(found, key=lambda one: one[1])
+def best_setting(large: Large, error: float, most: float) -> tuple[float, float, Setting]:
+    """(seconds, test error, setting) of the fastest training that reaches a test error; if none does, of the best.
+
+    Once some setting reaches it, none is tried with more passes: these take longer. Nor are they where all with fewer
+    take more than `most` seconds.
+    """
+    found: list[tuple[float, float, Setting]] = []
+    for _, settings in groupby(SETTINGS, lambda setting: setting.passes):
+        found += [(*train(large, setting), setting) for setting in settings]
+        if reached := [one for one in found if one[1] <= error]:
+            return min(reached, key=lambda one: one[0])
+        if min(one[0] for one in found[-len(_LOSSES) * len(_RATES) :]) > most:
+            break
+    return min(found, key=lambda one: one[1])
 
 
 def cached(store: Path) -> Path:
-    """The rows as it keeps them itself."""
-    cache = store.with_suffix(".vwcache")
+    """The rows as it keeps them itself; the text that it makes them of goes through a pipe."""
+    cache, pipe = store.with_suffix(".vwcache"), store.with_suffix(".pipe")
     if not cache.exists():
-        text = text_of(store)
-        _call("-d", text, "--cache_file", cache, "-b", 18)
-        text.unlink()
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor(1) as writer:
+            written = writer.submit(_write, store, pipe)
+            _call("-d", pipe, "--cache_file", cache.with_suffix(".unfinished"), "-b", 18)
+            written.result()
+        pipe.unlink()
+        cache.with_suffix(".unfinished").rename(cache)
     return cache
 
 
@@ -80,23 +96,22 @@ def text_of(store: Path) -> Path:
     """The rows as text."""
     path = store.with_suffix(".vw")
     if not path.exists():
-        unfinished = path.with_suffix(".unfinished")
-        with unfinished.open("wb") as file:
-            for block in beeline.open_store(store).blocks(64 << 20):
-                file.write(_lines(block))
-        unfinished.rename(path)
+        _write(store, path.with_suffix(".unfinished"))
+        path.with_suffix(".unfinished").rename(path)
     return path
+
+
+def _write(store: Path, path: Path) -> None:
+    with path.open("wb") as file:
+        for lines in one_ahead(_lines(block) for block in beeline.open_store(store).blocks(16 << 20)):
+            file.write(lines)
 
 
 def _lines(block) -> bytes:
     first, last = block.indptr[0], block.indptr[-1]
-    values = np.round(block.values[first:last].astype(np.float64) * MILLIONTHS).astype(np.int64)
-    pairs = block.indices[first:last].astype(np.int64) * 10 * MILLIONTHS + values
-    different, which = np.unique(pairs, return_inverse=True)
-    words = pa.array(
-        [f"{k // (10 * MILLIONTHS) + 1}:{k % (10 * MILLIONTHS) / MILLIONTHS:g}" for k in different.tolist()]
-    )
-    lists = pa.ListArray.from_arrays(pa.array((block.indptr - first).astype(np.int32)), words.take(pa.array(which)))
-    signs = np.where(np.asarray(block.labels) > 0, "1 | ", "-1 | ").tolist()
-    lines = pc.binary_join(lists, " ").to_pylist()
-    return ("\n".join(sign + line for sign, line in zip(signs, lines, strict=True)) + "\n").encode()
+    features = pc.cast(pa.array(block.indices[first:last] + 1), pa.string())
+    words = pc.binary_join_element_wise(features, pc.cast(pa.array(block.values[first:last]), pa.string()), ":")
+    lists = pa.ListArray.from_arrays(pa.array((block.indptr - first).astype(np.int32)), words)
+    signs = pa.array(np.where(np.asarray(block.labels) > 0, "1 | ", "-1 | "))
+    lines = pc.binary_join_element_wise(signs, pc.binary_join(lists, " "), "\n", "")
+    return "".join(lines.to_pylist()).encode()

@@ -238,8 +238,11 @@ class LocalRows(Rows):
             yield parts[0], slice(None), positions
             return
         shards = np.searchsorted([shard.stop for shard in self.shards], positions, side="right")
-        for number in np.unique(shards).tolist():
-            some, part = np.flatnonzero(shards == number), parts[number]
+        order = np.argsort(shards.astype(np.min_scalar_type(self.n_shards)), kind="stable")  # in linear time, mostly
+        cuts = np.flatnonzero(np.diff(shards[order])) + 1
+        for some in np.split(order, cuts) if len(order) else []:
+            number = int(shards[some[0]])
+            part = parts[number]
             yield part, some, positions[some] - self.shards[number].start
             if self._disk is not None:
                 self._disk.scratch.touched(min(part.nbytes, _PAGE * len(some)))

@@ -55,11 +55,11 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
     texts
         Where the labels are numbers of texts, those texts.
     """
-    if (row := _first_fraction(y)) is not None:
+    if (two := _as_two(y)) is None and (row := _first_fraction(y)) is not None:
         raise LabelError(
             f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
         )
-    names, numbers = _numbered(y)
+    names, numbers = two or _numbered(y)
     if texts is None and weights is None and len(names) > 1:
         return Classes(names, numbers)  # which are in order
     if texts is not None:
@@ -155,6 +155,22 @@ def _present(y: AnyArray) -> AnyArray | None:
 def _above(y: AnyArray, low: Any) -> Ints:  # noqa: ANN401
     """Whole labels as differences from the smallest."""
     return y.astype(np.int64) - int(low)
+
+
+def _as_two(y: AnyArray) -> tuple[AnyArray, AnyArray] | None:
+    """As `_numbered` where there are two labels, whole numbers both: the usual case, in a fifth of the time."""
+    if y.dtype.kind not in "iuf" or not len(y):
+        return None
+    low, high = y.min(), y.max()
+    if not (low < high and np.isfinite(low) and np.isfinite(high) and low == np.floor(low) and high == np.floor(high)):
+        return None
+    numbers: AnyArray = np.empty(len(y), np.int8)
+    for piece in _pieces(len(y)):
+        own, upper = y[piece], y[piece] == high
+        if not (upper | (own == low)).all():
+            return None
+        numbers[piece] = upper
+    return np.array([low, high], y.dtype), numbers
 
 
 def _numbered(y: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -77,6 +77,14 @@ class MappedPart(PartChunks):
         """Tell the system that chunks first … last−1 are read next."""
         self._advise(mmap.MADV_WILLNEED, int(self.starts[first]) // _PAGE * _PAGE, int(self.ends[last - 1]))
 
+    def will_need_targets(self, chunk: int) -> None:
+        """Tell the system that a chunk's labels, weights and queries are read soon: what is first in it, and last."""
+        begin, end = int(self.starts[chunk]), int(self.ends[chunk])
+        columns = (self.form.labels is not None) + self.form.weights + self.form.queries
+        last = max(begin, end - _PAGE - 8 * columns * int(self.info.chunks.rows[chunk]))
+        self._advise(mmap.MADV_WILLNEED, begin // _PAGE * _PAGE, begin + 1)
+        self._advise(mmap.MADV_WILLNEED, last // _PAGE * _PAGE, end)
+
     def drop(self, chunk: int) -> None:
         """Give back the memory of a chunk; it is read anew when it is touched again."""
         begin, end = int(self.starts[chunk]) // _PAGE * _PAGE, int(self.ends[chunk])

@@ -35,6 +35,7 @@ __all__ = ["Store", "open_store"]
 
 _MOST_MAPPED = 64  # parts at a time: each holds a file descriptor
 _READ_AHEAD = 8 << 20  # bytes that the system is asked to read while the rows before them are worked on
+_AHEAD = 32  # chunks whose labels the system is asked for while others are looked at
 _NO_BUDGET = 1 << 30  # what a walk without a budget may keep mapped
 
 
@@ -350,7 +351,12 @@ class Store(Dataset):
         for info in self.manifest.parts:
             part = MappedPart(self.path / info.name, info, self.manifest.form)
             part.in_random_order()
-            for chunk in range(len(info.chunks.rows)):
+            n_chunks = len(info.chunks.rows)
+            for chunk in range(min(_AHEAD, n_chunks)):
+                part.will_need_targets(chunk)
+            for chunk in range(n_chunks):
+                if chunk + _AHEAD < n_chunks:
+                    part.will_need_targets(chunk + _AHEAD)
                 yield part.targets(chunk)
                 part.drop(chunk)
 

@@ -32,6 +32,8 @@ def flats_of_leaves(shard: Shard, y: Floats, c: Floats, *, loss: ScalarLoss, cap
     """Between which scores no row of a leaf matters, and some row is no outlier; leaf by leaf."""
     assert isinstance(shard.data, IndexedRows)
     starts = _starts(shard.data.index.starts, shard)
+    if loss.labels == "binary":
+        return _flats_of_classes(loss, y, c, cap, starts)
     flats = flats_of_rows(loss, y, c, cap)
     return (
         np.maximum.reduceat(flats.low, starts),
@@ -39,6 +41,23 @@ def flats_of_leaves(shard: Shard, y: Floats, c: Floats, *, loss: ScalarLoss, cap
         np.minimum.reduceat(flats.inside_low, starts),
         np.maximum.reduceat(flats.inside_high, starts),
     )
+
+
+def _flats_of_classes(loss: ScalarLoss, y: Floats, c: Floats, cap: float | None, starts: Ints) -> tuple[Floats, ...]:
+    """The same for two classes, of which there are but two flats: it is enough to know which ones a leaf has."""
+    upper, counts = y > 0, c > 0
+    low, high, inside_low, inside_high = (
+        np.full(len(starts), end)
+        for end in (-np.inf, np.inf, np.inf, -np.inf)  # of leaves whose rows cost nothing
+    )
+    for label, rows in ((-1.0, ~upper & counts), (1.0, upper & counts)):
+        has = np.logical_or.reduceat(rows, starts)
+        of = flats_of_rows(loss, np.array([label]), np.ones(1), cap)
+        low[has] = np.maximum(low[has], of.low)
+        high[has] = np.minimum(high[has], of.high)
+        inside_low[has] = np.minimum(inside_low[has], of.inside_low)
+        inside_high[has] = np.maximum(inside_high[has], of.inside_high)
+    return low, high, inside_low, inside_high
 
 
 def active_of_leaves(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: ScalarLoss) -> tuple[Ints]:

@@ -112,7 +112,9 @@ class _Kept:
         """A block, with the rows that are kept and are not in it."""
         if self.block is None:
             return numbers, block
-        others = np.flatnonzero(~np.isin(self.numbers, numbers))
+        ordered = np.sort(numbers)
+        at = np.minimum(np.searchsorted(ordered, self.numbers), len(ordered) - 1)
+        others = np.flatnonzero(ordered[at] != self.numbers)
         if not len(others):
             return numbers, block
         return np.concatenate([numbers, self.numbers[others]]), concatenate([block, self.block.gather(others)])

@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Learning"]
 
-_FIRST, _GROWTH = 0.02, 2.0  # of all rows that the first query reads, and how much more each of the following ones
-_LARGEST = 10.0  # rows that one which was found may stand for
+_FIRST, _FIRST_ROWS = 0.02, 100_000  # of all rows that the first query reads, and how many at most
+_GROWTH = 2.0  # how much more each of the following ones reads
+_LARGEST, _ABOVE = 10.0, 2.0  # rows that one which was found may stand for, or so many times as many as others do
 _ROUGHLY, _FEW_PASSES = 0.1, 60.0  # of J, and passes over the active set, while much is still to be read
 _MANY_PASSES = 10_000.0  # over the active set after that, which is small: the solver's limit counts what is read
 _NEARLY, _FINELY = 0.01, 0.3  # of J, and of the tolerance, for the problem over the active set after that
 _REST = 0.6  # of the tolerance, for rows that were not found
 _NEAR = 1.0  # widths of the loss: rows so near to mattering are kept where an index cannot say when they will
+_FEW_RELAXATIONS = 2  # after a query, while much is still to be read: the next one tells more than the last of many
 _SETTLED = 0.05  # of J: a change after which the convex loss has settled, and may be cut off
 _MOST_VERIFICATIONS = 5
 _QUOTA = 0.3  # of the memory, for the active set; the rest of it is on disk
@@ -45,17 +47,19 @@ class Learning(IndexedRun):
 
     def __init__(self, solver: Indexed, objective: Objective) -> None:
         super().__init__(solver, objective)
-        self.target = _FIRST * self.total_bytes
+        self.target = min(_FIRST, _FIRST_ROWS / max(1, objective.rows.n_rows)) * self.total_bytes
         self.cuts_off = self.steady = self.finely = self.interrupted = False
         self.n_verified = 0
 
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
         left, saved = True, snapshot_of(start)
-        if saved is None:
-            self.begin(start)
-        else:
+        if saved is not None:
             left = restore_learning(self, saved)
+        elif (first := self.begin(start)) is not None:  # a model by which one can go on, long before the best one
+            snapshot = partial(snapshot_of_learning, self, left=True)
+            facts = self.facts(0)
+            yield Step(self.theta, first, -math.inf, self.passes, facts=facts, snapshot=snapshot, evaluated=False)
         while True:
             before = self.value
             new = self._query() if left else 0
@@ -82,15 +86,18 @@ class Learning(IndexedRun):
 
     # Where it begins (I5).
 
-    def begin(self, start: State | None) -> None:
-        """At a start, or at the optimum of the convex loss over random rows, roughly."""
-        clock = time.perf_counter()
+    def begin(self, start: State | None) -> float | None:
+        """At a start, or at the optimum of the convex loss over random rows, roughly, with the J that they tell."""
+        clock, value = time.perf_counter(), None
         if start is not None:
             self.move(start.theta)
         else:
             problem = self.active.problem(self.objective, self.loss, self.active.guards)
-            self.move(self._solved(problem, None, _ROUGHLY, _FEW_PASSES).theta)
+            result = self._solved(problem, None, _ROUGHLY, _FEW_PASSES)
+            self.move(result.theta)
+            value = result.objective
         self.solve_seconds += time.perf_counter() - clock
+        return value
 
     # Queries (I8).
 
@@ -125,7 +132,11 @@ class Learning(IndexedRun):
         """For how many rows each of the active set stands."""
         factors = self.search.factors(self.search.weights(self.place, self._outer))
         chunks = self.active.chunks
-        return np.where(chunks >= 0, np.minimum(factors[chunks], _LARGEST), 1.0)
+        found = chunks >= 0
+        own = factors[chunks[found]]
+        each = np.ones(len(chunks))
+        each[found] = np.minimum(own, max(_LARGEST, _ABOVE * float(own.mean()) if len(own) else 1.0))
+        return each
 
     def _is_left(self) -> bool:
         """Whether rows that matter may be left to be found; by an estimate of what they cost, where none is certain."""
@@ -207,7 +218,7 @@ class Learning(IndexedRun):
     def _relax(self, each: Floats, tol: float, *, whole: bool) -> None:
         """Convex problems (5) over the rows that are IN, until none changes sides, or J hardly falls."""
         inside, value = self._inside(each)
-        for _ in range(MOST_RELAXATIONS):
+        for _ in range(MOST_RELAXATIONS if whole else _FEW_RELAXATIONS):
             if self.crowded:
                 self.say_crowded()
                 break
