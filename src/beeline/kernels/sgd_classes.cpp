@@ -147,7 +147,8 @@ class ClassSteps {
       if (means.data()[j] == 0) continue;
       centre_places_.resize(d_, -1);
       centre_places_[j] = static_cast<std::int32_t>(centres_.size());
-      centres_.push_back({static_cast<std::uint32_t>(j), static_cast<float>(-root(j) * means.data()[j])});
+      const double mean = means.data()[j];
+      centres_.push_back({static_cast<std::uint32_t>(j), static_cast<float>(-root(j) * mean), mean});
     }
     z_.assign(padded_, 0);
     zf_.assign(padded_, 0);
@@ -167,14 +168,22 @@ class ClassSteps {
     return sums;
   }
 
-  // The averages of scaled weights, K for each feature and for the intercept.
+  // The averages, K for each feature and for the intercept, of weights for rows as they come.
   void copy_weights(Output out) const {
-    const float a = static_cast<float>(mean_.a), b = static_cast<float>(mean_.b);
-    for (std::size_t j = 0; j < rows_; ++j) {
-      const float* w = row(j);
+    nb::gil_scoped_release release;
+    constexpr std::size_t kTask = 1 << 16;  // weights
+    const std::size_t each = std::max<std::size_t>(1, kTask / padded_);
+    parallel_for((rows_ + each - 1) / each, [&](std::size_t task) {
+      for (std::size_t j = task * each, end = std::min(rows_, j + each); j < end; ++j) {
+        const float* w = row(j);
+        const double a = root(j) * mean_.a, b = root(j) * mean_.b;
+        for (std::size_t k = 0; k < k_; ++k)
+          out.data()[j * k_ + k] = a * static_cast<double>(w[padded_ + k]) + b * static_cast<double>(w[k]);
+      }
+    });
+    for (const Centre& centre : centres_)
       for (std::size_t k = 0; k < k_; ++k)
-        out.data()[j * k_ + k] = static_cast<double>(a * w[padded_ + k]) + static_cast<double>(b * w[k]);
-    }
+        out.data()[d_ * k_ + k] -= centre.mean * out.data()[centre.feature * k_ + k];
   }
 
   std::tuple<double, double, double, double, double, double, double, double> progress() const {
@@ -404,6 +413,7 @@ class ClassSteps {
   struct Centre {
     std::uint32_t feature;
     float offset;  // −r_j μ_j
+    double mean;
   };
 
   Weights weights_;

@@ -43,7 +43,7 @@ class Averaged:
         self._scales: Scales | None = None
         self._unseen: AnyArray = np.zeros(0, bool)  # columns with scales of their own that are not known yet
         self._searched: Block | None = None  # for entries of theirs
-        self._start = np.zeros(self._shape) if theta is None else np.array(theta, dtype=float).reshape(self._shape)
+        self._start = None if theta is None else np.array(theta, dtype=np.float64).reshape(self._shape)
         self._table: Table | None = None
         self._kernel: Steps | None = None
 
@@ -73,7 +73,7 @@ class Averaged:
     def theta(self) -> Floats:
         """The averages; with L1, where weights are zero by now, their averages are taken for zero."""
         if self._kernel is None or self._table is None:
-            return self._start.ravel().copy()
+            return np.zeros(self.problem.layout.size) if self._start is None else self._start.ravel().copy()
         return self._table.averages(self._kernel, sparse=self.problem.strengths.l1 > 0).ravel()
 
     def _look(self, block: Block, rows: Ints, labels: Floats) -> None:
@@ -98,7 +98,8 @@ class Averaged:
         """Of a regression: the units of step sizes, and where an intercept begins that nobody gave."""
         layout = self.problem.layout
         constant, self._unit = units_of(self.problem.loss, labels)
-        if layout.intercept == "free" and not self._begin_at and not self._start.any():
+        if layout.intercept == "free" and self._start is None and constant:
+            self._start = np.zeros(self._shape)
             self._start[-1] = constant
 
     def _look_at_unseen(self, block: Block) -> None:
@@ -108,18 +109,20 @@ class Averaged:
         self._searched = block
         self._lay_out(*self._contents())
 
-    def _contents(self) -> tuple[Floats, Floats]:
-        """(The weights and F for rows as they come, up to where each has decayed)."""
+    def _contents(self) -> tuple[Floats | None, Floats]:
+        """(The weights and F for rows as they come, up to where each has decayed); None: nothing but zeros."""
         if self._table is None:
-            return np.stack([self._start, np.zeros_like(self._start)]), np.zeros(self._shape[0])
+            start = self._start
+            return None if start is None else np.stack([start, np.zeros_like(start)]), np.zeros(self._shape[0])
         return self._table.pair, self._table.decayed
 
-    def _lay_out(self, pair: Floats, decayed: Floats) -> None:
+    def _lay_out(self, pair: Floats | None, decayed: Floats) -> None:
         """Make the table and its kernel for the scales as they are by now; the steps go on where they are."""
         assert self._scales is not None
         progress = None if self._kernel is None else self._kernel.progress()
-        kind = ScoreTable if self.problem.layout.n_outputs == 1 else ClassTable
-        self._table = kind(pair, self._steps_along(self._scales), self._scales.means, decayed)
+        outputs = self.problem.layout.n_outputs
+        kind = ScoreTable if outputs == 1 else ClassTable
+        self._table = kind(pair, self._steps_along(self._scales), self._scales.means, decayed, outputs)
         self._make_kernel(progress)
 
     def _steps_along(self, scales: Scales) -> Floats:
@@ -166,7 +169,8 @@ class Averaged:
         self.problem = self.problem._replace(layout=layout)
         more = layout.n_features - before.n_features
         places = np.append(np.arange(before.n_features), np.arange(before.n_features, had[0]) + more)
-        self._start = _spread(self._start, places, self._shape)
+        if self._start is not None:
+            self._start = _spread(self._start, places, self._shape)
         self._sums.grow(layout.n_features)
         if self._scales is None or self._kernel is None:
             return
@@ -175,6 +179,7 @@ class Averaged:
             self._unseen = np.append(self._unseen, np.ones(more, bool))
         grown = np.full(self._shape[0], self._kernel.progress()[3])
         grown[places] = decayed
+        assert pair is not None
         self._lay_out(np.stack([_spread(matrix, places, self._shape) for matrix in pair]), grown)
 
     def snapshot(self) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class Learner:
         kind = Averaged if self.options.variant == "averaged" else Published
         problem = Problem(loss, layout, strengths, horizon)
         self._method: Averaged | Published = kind(problem, self.options, theta, rows_before)
+        self._theta: Floats | None = None
 
     def learn(
         self, block: Block, labels: Floats, costs: Floats | None = None, order: Ints | None = None
@@ -109,6 +110,7 @@ class Learner:
         n = block.n_rows
         visits = np.arange(n) if order is None else order
         weights = np.ones(n) if costs is None else costs
+        self._theta = None
         return Progress(*self._method.learn(block, visits, labels, weights))
 
     @property
@@ -118,8 +120,10 @@ class Learner:
 
     @property
     def theta(self) -> Floats:
-        """The weights that it would predict by, as `Parameters` lays them out."""
-        return self._method.theta
+        """The weights that it would predict by, as `Parameters` lays them out; later ones are another array."""
+        if self._theta is None:
+            self._theta = self._method.theta
+        return self._theta
 
     @property
     def rows(self) -> float:
@@ -132,6 +136,7 @@ class Learner:
         if n_features < before.n_features or n_outputs < before.n_outputs:
             raise ValueError("features and classes may be added, not taken away")
         if (n_features, n_outputs) != (before.n_features, before.n_outputs):
+            self._theta = None
             self._method.grow(Parameters(n_features, n_outputs, before.intercept))
 
     def snapshot(self) -> dict[str, Any]:
