@@ -290,7 +290,7 @@ class Started(Relay):
     def __reduce__(self) -> tuple[Any, ...]:
         return _started, (self.first, self.second, self.time_limit)
 
-    def with_defaults(self, tol: float, max_passes: float, seed: int) -> Relay:
+    def with_defaults(self, tol: float, max_passes: float, seed: int) -> Started:
         """Both with what was not said to them as given here."""
         first, second = (solver.with_defaults(tol, max_passes, seed) for solver in (self.first, self.second))
         return _started(first, second, self.time_limit)
@@ -308,6 +308,6 @@ class Started(Relay):
             yield replace(step, snapshot=None)
 
 
-def _started(first: Solver, second: Solver, time_limit: float | None) -> Relay:
+def _started(first: Solver, second: Solver, time_limit: float | None) -> Started:
     """The same, with a time limit, as pickles make it again."""
     return Started(first, second).with_time_limit(time_limit)

@@ -10,6 +10,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
+from beeline.losses import Softmax
 from beeline.objective.parameters import Parameters
 from beeline.solvers.stochastic.options import SGDOptions
 from beeline.solvers.stochastic.rule import Problem, units_of
@@ -20,6 +21,7 @@ __all__ = ["Averaged"]
 
 _LOOK = 4096  # rows that say how features are scaled
 _RATE, _DECAY, _POWER = 4.0, 4.0, 0.75  # of η_t = 4/(1 + 4·passes)^0.75, chosen on ten sets (docs/solvers.md)
+_SOFTMAX_POWER = 0.5  # whose slopes vanish by themselves where it fits
 _STEADY = _RATE / (1 + _DECAY) ** _POWER  # η_t after a pass: that of rows of which nobody knows how many come
 _LEAST_SKIP = 8  # rows between two times that L2 shrinks the weights
 _SCORED = 8192  # rows of a pass that averages of several classes are to be scored on
@@ -153,7 +155,8 @@ class Averaged:
         assert self._table is not None
         problem = self.problem
         decay = 0.0 if problem.horizon is None else _DECAY / problem.horizon
-        settings = *problem.strengths, self._rate, decay, _POWER
+        power = _SOFTMAX_POWER if isinstance(problem.loss, Softmax) else _POWER
+        settings = *problem.strengths, self._rate, decay, power
         self._kernel = self._table.kernel(problem, settings, self._skip, self._stride)
         if progress is not None:
             self._kernel.resume(progress)

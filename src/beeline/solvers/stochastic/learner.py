@@ -73,7 +73,7 @@ class Learner:
     (0.0, [1, -1, 0])
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         loss: RowLoss,
         layout: Parameters,
@@ -90,9 +90,7 @@ class Learner:
         self._method: Averaged | Published = kind(problem, self.options, theta, rows_before)
         self._theta: Floats | None = None
 
-    def learn(
-        self, block: Block, labels: Floats, costs: Floats | None = None, order: Ints | None = None
-    ) -> Progress:
+    def learn(self, block: Block, labels: Floats, costs: Floats | None = None, order: Ints | None = None) -> Progress:
         """Learn from rows, each after it was scored by the weights that would be the result.
 
         Parameters

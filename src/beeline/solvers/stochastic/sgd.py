@@ -23,14 +23,14 @@ __all__ = ["SGD", "SGDOptions"]
 class SGD(Solver):
     """Minimises J by steps along the slope of one row's loss, in random order.
 
-    In units of Σ c_i it is λ₂/2‖w‖² + λ₁‖w‖₁ + mean of c_i·l_i, with λ = strength·Ω's/Σ c_i and costs whose mean is 1. A
-    pass has every row once, in an order of its own. The rule itself, and what it keeps, is `Learner`.
+    In units of Σ c_i it is λ₂/2‖w‖² + λ₁‖w‖₁ + mean of c_i·l_i, with λ = strength·Ω's/Σ c_i and costs whose mean is 1.
+    A pass has every row once, in an order of its own. The rule itself, and what it keeps, is `Learner`.
 
     `averaged`, the default, has nothing to set. The first 4,096 rows say how large features are, and steps are as long
     as if these had been scaled and, where an intercept is free, centred; weights and J are those of the features as
     they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is at the least
-    value of the loss (Asi & Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾, in a
-    regression times the spread of the labels over the usual slope. The result is an average of the weights, later ones
+    value of the loss (Asi & Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾ (a
+    softmax has the power ½), in a regression times the spread of the labels over the usual slope. The result is an average of the weights, later ones
     weighing more: about by the cube of their number. Ω makes weights decay once in several rows, so that a step costs
     no more than the entries of its row; with L1 also when a feature is seen. In the end the average is taken at its
     best multiple, with the best free intercepts, which one look at all rows tells; with L1 weights that are better zero
@@ -63,7 +63,6 @@ class SGD(Solver):
 
     name = "sgd"
     certifies = False
-    learns_classes_together = True
     needs = Needs(
         losses=STOCHASTIC_LOSSES,
         losses_named="losses of single rows that are compiled",
@@ -133,6 +132,11 @@ class SGD(Solver):
         exact = choose_solver(objective, tol=self.tol, max_passes=self.max_passes, seed=self.seed, warm=True)
         for step in exact.steps(objective, State(last.theta)):
             yield replace(step, passes=last.passes + step.passes, solver=step.solver or exact.name, snapshot=None)
+
+    @property
+    def learns_classes_together(self) -> bool:
+        """Unless an exact solver goes on, which wants a problem for each."""
+        return self.options.finish == "none"
 
     def keeps_point(self, objective: Objective) -> bool:
         """Of a perceptron: zero weights are its optimum under any Ω, and the direction is what is learned (M9)."""

@@ -48,9 +48,7 @@ class Table:
         Up to which h = Σ η_t each feature's weights have decayed.
     """
 
-    def __init__(
-        self, pair: Floats | None, sizes: Floats, means: Floats, decayed: Floats, n_outputs: int = 1
-    ) -> None:
+    def __init__(self, pair: Floats | None, sizes: Floats, means: Floats, decayed: Floats, n_outputs: int = 1) -> None:
         self.sizes, self.means = sizes, means
         self._place(pair, decayed, n_outputs)
 
