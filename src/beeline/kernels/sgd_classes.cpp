@@ -194,7 +194,7 @@ class ClassSteps {
   void learn_row(const ScaledRow& x, Progress& progress) {
     if (decay_.l1 > 0)
       for (std::size_t p = 0; p < x.n; ++p) catch_up(x.index[p]);
-    const std::size_t y = static_cast<std::size_t>(x.y);
+    const std::size_t y = class_number(x.y, k_);
     const bool scored = x.place % stride_ == 0;
     scores(x, scored);
     if (scored) {

@@ -166,6 +166,12 @@ class ClassForm {
   ScalarForm scalar_;
 };
 
+// A label as the number of one of K classes.
+inline std::size_t class_number(double y, std::size_t k) {
+  if (!(y >= 0 && y < static_cast<double>(k))) throw std::invalid_argument("a label is no class number");
+  return static_cast<std::size_t>(y);
+}
+
 // Of m classes with the largest score, among them the right one, all but one are wrong.
 template <class Real>
 double wrong_class(const Real* z, std::size_t k, std::size_t y) {

@@ -85,7 +85,7 @@ class McidSteps {
         if (visits.costs[i] <= 0) continue;
         ++count;
         const Span span = visits.span(next);
-        if (look(entries, span, static_cast<std::size_t>(visits.y[i]), visits.costs[i], progress)) {
+        if (look(entries, span, class_number(visits.y[i], k_), visits.costs[i], progress)) {
           spans.push_back(span);
           slopes.insert(slopes.end(), room_.begin(), room_.end());
         }

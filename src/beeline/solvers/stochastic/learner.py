@@ -106,10 +106,10 @@ class Learner:
         if block.n_features > self.layout.n_features:
             raise ValueError(f"rows of {block.n_features} features, of which {self.layout.n_features} are known")
         n = block.n_rows
-        visits = np.arange(n) if order is None else order
-        weights = np.ones(n) if costs is None else costs
+        visits = np.arange(n) if order is None else np.ascontiguousarray(order, dtype=np.int64)
+        weights = np.ones(n) if costs is None else np.ascontiguousarray(costs, dtype=np.float64)
         self._theta = None
-        return Progress(*self._method.learn(block, visits, labels, weights))
+        return Progress(*self._method.learn(block, visits, np.ascontiguousarray(labels, dtype=np.float64), weights))
 
     @property
     def layout(self) -> Parameters:

@@ -172,7 +172,8 @@ def _mean_and_spread(numbers: Floats, weights: Floats) -> tuple[float, float]:
 def _median_norm(block: Block, factors: Floats, means: Floats, constant: float) -> float:
     """The median of Σ f_j (x_j − μ_j)² over the rows that have entries, plus a constant; 1 where there are none."""
     values: AnyArray = block.values.astype(np.float64) ** 2
-    norms = replace(block, values=values).scores(factors)
-    norms += means @ (factors * means) - 2 * block.scores(factors * means) + constant
+    d = block.n_features  # columns behind these have no entries in the rows
+    norms = replace(block, values=values).scores(factors[:d])
+    norms += means @ (factors * means) - 2 * block.scores((factors * means)[:d]) + constant
     norms = norms[norms > 0]
     return float(np.median(norms)) if len(norms) else 1.0
