@@ -232,6 +232,15 @@ class Solver(ABC):
             checkpoint.finish(result)
         return result
 
+    @property
+    def learns_classes_together(self) -> bool:
+        """Whether it learns each class against the rest on one walk over the rows, as one problem of all of them."""
+        return False
+
+    def keeps_point(self, objective: Objective) -> bool:
+        """Whether what it finds is kept where no weights at all have a lower J."""
+        return False
+
     def resumes(self, objective: Objective) -> bool:
         """Whether its steps give snapshots, from which `steps` goes on to the same bits."""
         return False

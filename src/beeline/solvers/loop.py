@@ -174,7 +174,7 @@ class SolverRun:
         if math.isfinite(step.objective) and best:
             self.theta, self.value, self.point = step.theta, step.objective, step.point
             self.lowest = min(self.lowest, step.objective) if step.evaluated else self.lowest
-        if not self.value <= self.null.value and not self._will_evaluate:
+        if self._is_no_better and not self._will_evaluate:
             self._give_up_point()
         if self.provable and math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound - _LEAST)
@@ -198,6 +198,13 @@ class SolverRun:
         """Whether J of the last point is an estimate that is made good where the run ends: over rows in memory."""
         return self.last is not None and not self.last.evaluated and self.objective.rows.in_memory
 
+    @property
+    def _is_no_better(self) -> bool:
+        """Whether the point is to give way to that of the best intercepts alone."""
+        return not self.value <= self.null.value and not (
+            math.isfinite(self.value) and self.solver.keeps_point(self.objective)
+        )
+
     def _give_up_point(self) -> None:
         self.theta, self.value, self.point = self.null.theta, self.null.value, None
 
@@ -209,7 +216,7 @@ class SolverRun:
         if self.verified is not self.theta:
             self.point = point = self._evaluated()
             self.theta, self.value = point.theta, point.value
-            if not self.value <= self.null.value:
+            if self._is_no_better:
                 self._give_up_point()
             self.verified = self.theta
         if self.bound > self.value and self.bound > self.value + self._noise(point):

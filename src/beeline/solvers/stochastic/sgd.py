@@ -4,99 +4,87 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import count
-from typing import Literal, get_args
+from dataclasses import replace
 
 from beeline._sentences import Argument, Sentence
-from beeline.exceptions import ParameterError
-from beeline.losses import Hinge, Logistic, SquaredHinge
+from beeline.losses import RowLoss
 from beeline.objective import Objective
 from beeline.solvers.base import Solver
 from beeline.solvers.needs import Needs
-from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step
 from beeline.solvers.state import State
 from beeline.solvers.stochastic.learning import Learning
+from beeline.solvers.stochastic.options import SGDOptions
+from beeline.solvers.stochastic.rule import STOCHASTIC_LOSSES, form_of
 
 __all__ = ["SGD", "SGDOptions"]
 
-Variant = Literal["averaged", "pegasos"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SGDOptions(SolverOptions):
-    """Options of stochastic gradient descent."""
-
-    variant: Variant = option(  # noqa: RUF009 — a field
-        "averaged",
-        "`averaged` scales features by itself, truncates steps and averages weights; `pegasos` is as published.",
-        choices=get_args(Variant),
-    )
-    batch_size: int = option(1, "How many rows a step of `pegasos` learns from.", least=1)
-    projection: bool = option(True, "Whether `pegasos` keeps the weights in the ball that the optimum lies in.")
-    early_stopping: bool = option(
-        True, "Whether to end when a pass hardly lowers J, as progressive validation estimates it."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("batch_size", "projection"):
-            if self.variant != "pegasos" and name in self.given:
-                raise ParameterError(
-                    f"the solver's {name} is for variant='pegasos'; leave it out, or take that variant",
-                    parameter="solver",
-                )
-
-    def refine(self, needs: Needs) -> Needs:
-        """Pegasos has no free intercept: what L2 does not hold would move by 1/(λt) at every step."""
-        return replace(needs, intercepts=("regularized", "none")) if self.variant == "pegasos" else needs
-
 
 class SGD(Solver):
-    """Minimises J with L2 regularization by steps along the slope of one row's loss, in random order.
+    """Minimises J by steps along the slope of one row's loss, in random order.
 
-    In units of Σ c_i it is λ/2‖w‖² + mean of c_i·l_i, with λ = strength·l2/Σ c_i and costs whose mean is 1. A pass has
-    every row once, in an order of its own.
+    In units of Σ c_i it is λ₂/2‖w‖² + λ₁‖w‖₁ + mean of c_i·l_i, with λ = strength·Ω's/Σ c_i and costs whose mean is 1.
+    A pass has every row once, in an order of its own. The rule itself, and what it keeps, is `Learner`.
 
     `averaged`, the default, has nothing to set. The first 4,096 rows say how large features are, and steps are as long
     as if these had been scaled and, where an intercept is free, centred; weights and J are those of the features as
-    they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is zero (Asi &
-    Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾. The result is an average of the
-    weights, later ones weighing more: about by the cube of their number. L2 shrinks weights once in several rows, so
-    that a step costs no more than the entries of its row. In the end the average is taken at its best multiple, with
-    the best free intercept, which one look at all rows tells.
+    they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is at the least
+    value of the loss (Asi & Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾ (a
+    softmax has the power ½), in a regression times the spread of the labels over the usual slope. The result is an average of the weights, later ones
+    weighing more: about by the cube of their number. Ω makes weights decay once in several rows, so that a step costs
+    no more than the entries of its row; with L1 also when a feature is seen. In the end the average is taken at its
+    best multiple, with the best free intercepts, which one look at all rows tells; with L1 weights that are better zero
+    become so first, which takes three.
+
+    Several classes have all weights of a feature side by side, in float32. Each class against the rest is learned on
+    one walk over the rows, as one problem of all classes.
 
     `pegasos` is the algorithm as published (Shalev-Shwartz, Singer, Srebro & Cotter 2011, figures 1 and 2): the length
     of steps is 1/(λt), gradients of a batch are all taken before it, and weights are kept in the ball ‖w‖ ≤ 1/√λ unless
-    `projection` says no. Its optimum lies there for all three losses. In the form U = λ·t·w a step changes the entries
-    of its rows only. One thing is not as in the paper: batches are drawn without replacement, from pass to pass.
+    `projection` says no; of several classes against the rest each has its own ball. `mcid` is algorithm 1 of MCID (M3):
+    the same steps for the softmax, the multi-class hinge and the perceptron, without a ball. In the form U = t·w (M5) a
+    step changes the entries of its rows only. One thing is not as in the papers: batches are drawn without replacement,
+    from pass to pass.
 
-    Every row is scored before it is learned from, by the weights that would be the result. The mean of these losses and
-    the part of wrong signs, both weighted by costs, since the last step are the facts `progressive_loss` and
-    `progressive_error` of the trace; in the first pass they are those of rows that were never seen.
+    Every row, of several classes every few, is scored before it is learned from, by the weights that would be the
+    result. The mean of these losses and the part of wrong classes, both weighted by costs, since the last step are the
+    facts `progressive_loss` and `progressive_error` of the trace; in the first pass they are those of rows that were
+    never seen. `progressive_trend` is by what part the mean loss of a pass differs from that of the one before.
 
-    Nothing is proven. It ends when a pass lowers J by less than half a per cent, as the progressive loss has it; J
-    itself is evaluated once, in the end, which is one look at the rows more than the passes that are counted. A start
-    counts as the passes that led to it, or as one.
+    Nothing is proven. It ends when a pass lowers J by less than a per cent, as the progressive loss has it; J itself is
+    evaluated once, in the end, which is one look at the rows more than the passes that are counted. `finish="exact"`
+    goes on from there with the solver that `auto` takes for a start, up to its certificate. A start counts as the
+    passes that led to it, or as one.
 
     Cost of a row: two products with its entries, and where its loss has a slope one more and the update, on one thread.
-    Memory: four numbers a feature; rows on disk are read in small runs, an eighth of the memory mixed at a time.
-    The seed says in which order the rows are taken. Options are those of `SGDOptions`.
+    Memory: four numbers a feature and output; rows on disk are read in small runs, an eighth of the memory mixed at a
+    time. The seed says in which order the rows are taken. Options are those of `SGDOptions`.
     """
 
     name = "sgd"
     certifies = False
     needs = Needs(
-        losses=(Hinge, SquaredHinge, Logistic),
-        losses_named="the hinge, the squared hinge and the logistic loss",
-        omega="l2",
+        losses=STOCHASTIC_LOSSES,
+        losses_named="losses of single rows that are compiled",
         nonnegative=False,
-        one_score=True,
         rows="blocks",
     )
     kind_of_options = SGDOptions
     options: SGDOptions
+
+    def takes(self, objective: Objective) -> bool:
+        """Whether the loss has a stochastic form, too."""
+        return super().takes(objective) and self._has_form(objective)
+
+    def refusal(self, objective: Objective) -> str | None:
+        """Why not."""
+        if (found := super().refusal(objective)) is not None or self._has_form(objective):
+            return found
+        return f"is for {self.needs.losses_named}, not {objective.loss!r}"
+
+    @staticmethod
+    def _has_form(objective: Objective) -> bool:
+        return isinstance(objective.loss, RowLoss) and form_of(objective.loss) is not None
 
     def concern(self, result: Result) -> str | None:
         """Only where a limit ended it: that nothing is proven is what it says of itself."""
@@ -111,12 +99,20 @@ class SGD(Solver):
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """Some rows at a time, until a pass hardly lowers J."""
+        step = None
+        for step in self._stochastic_steps(objective, start):
+            exact = step.ending and self.options.finish == "exact"
+            yield replace(step, ending="") if exact else step
+        if step is not None and exact:
+            yield from self._exact_steps(objective, step)
+
+    def _stochastic_steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         clock, run = time.perf_counter(), Learning(self, objective, start)
         if not objective.total_cost > 0:
             yield run.last_step("no row costs anything")
             return
-        for number in count():
-            for portion in run.rows.of_pass(number):
+        while True:
+            for portion in run.portions():
                 run.learn(portion)
                 late = self.time_limit is not None and time.perf_counter() - clock >= self.time_limit
                 if late or run.passes >= self.max_passes:
@@ -128,3 +124,24 @@ class SGD(Solver):
                 yield run.last_step(ending)
                 return
             yield run.step()
+
+    def _exact_steps(self, objective: Objective, last: Step) -> Iterator[Step]:
+        """Those of the solver that `auto` takes where there is a start."""
+        from beeline.solvers.auto import choose_solver
+
+        exact = choose_solver(objective, tol=self.tol, max_passes=self.max_passes, seed=self.seed, warm=True)
+        for step in exact.steps(objective, State(last.theta)):
+            yield replace(step, passes=last.passes + step.passes, solver=step.solver or exact.name, snapshot=None)
+
+    @property
+    def learns_classes_together(self) -> bool:
+        """Unless an exact solver goes on, which wants a problem for each."""
+        return self.options.finish == "none"
+
+    def keeps_point(self, objective: Objective) -> bool:
+        """Of a perceptron: zero weights are its optimum under any Ω, and the direction is what is learned (M9)."""
+        return "perceptron" in objective.loss.name
+
+    def resumes(self, objective: Objective) -> bool:
+        """Up to where an exact solver takes over."""
+        return True
