@@ -78,6 +78,8 @@ class Model:
         What the training was asked for, as plain JSON.
     report
         What the training says about itself.
+    state
+        What training goes on from, as numbers, texts and arrays in lists and dictionaries; None: it cannot go on.
     version
         The version of beeline that trained it.
     """
@@ -95,6 +97,7 @@ class Model:
     recipe: Recipe | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     report: Report | None = None
+    state: dict[str, Any] | None = None
     version: str = ""
 
     def __post_init__(self) -> None:
