@@ -4,53 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal, get_args
 
 from beeline._sentences import Argument, Sentence
-from beeline.exceptions import ParameterError
-from beeline.losses import Hinge, Logistic, SquaredHinge
 from beeline.objective import Objective
 from beeline.solvers.base import Solver
 from beeline.solvers.needs import Needs
-from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step
 from beeline.solvers.state import State
 from beeline.solvers.stochastic.learning import Learning
+from beeline.solvers.stochastic.options import SGDOptions
+from beeline.solvers.stochastic.rule import STOCHASTIC_LOSSES
 
 __all__ = ["SGD", "SGDOptions"]
-
-Variant = Literal["averaged", "pegasos"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SGDOptions(SolverOptions):
-    """Options of stochastic gradient descent."""
-
-    variant: Variant = option(  # noqa: RUF009 — a field
-        "averaged",
-        "`averaged` scales features by itself, truncates steps and averages weights; `pegasos` is as published.",
-        choices=get_args(Variant),
-    )
-    batch_size: int = option(1, "How many rows a step of `pegasos` learns from.", least=1)
-    projection: bool = option(True, "Whether `pegasos` keeps the weights in the ball that the optimum lies in.")
-    early_stopping: bool = option(
-        True, "Whether to end when a pass hardly lowers J, as progressive validation estimates it."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("batch_size", "projection"):
-            if self.variant != "pegasos" and name in self.given:
-                raise ParameterError(
-                    f"the solver's {name} is for variant='pegasos'; leave it out, or take that variant",
-                    parameter="solver",
-                )
-
-    def refine(self, needs: Needs) -> Needs:
-        """Pegasos has no free intercept: what L2 does not hold would move by 1/(λt) at every step."""
-        return replace(needs, intercepts=("regularized", "none")) if self.variant == "pegasos" else needs
 
 
 class SGD(Solver):
@@ -88,11 +54,9 @@ class SGD(Solver):
     name = "sgd"
     certifies = False
     needs = Needs(
-        losses=(Hinge, SquaredHinge, Logistic),
-        losses_named="the hinge, the squared hinge and the logistic loss",
-        omega="l2",
+        losses=STOCHASTIC_LOSSES,
+        losses_named="losses of single rows that are compiled",
         nonnegative=False,
-        one_score=True,
         rows="blocks",
     )
     kind_of_options = SGDOptions
