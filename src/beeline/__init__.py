@@ -37,8 +37,11 @@ if TYPE_CHECKING:
     from beeline.estimators import NoveltyDetector as NoveltyDetector
     from beeline.estimators import PoissonRegressor as PoissonRegressor
     from beeline.estimators import QuantileRegressor as QuantileRegressor
+    from beeline.estimators import SGDClassifier as SGDClassifier
+    from beeline.estimators import SGDRegressor as SGDRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
     from beeline.fitting import build_index as build_index
+    from beeline.fitting import fit_stream as fit_stream
     from beeline.fitting import select_C as select_C
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
@@ -70,12 +73,15 @@ _HOMES = {
     "QuantileRegressor": "beeline.estimators",
     "ReadOptions": "beeline.data.options",
     "Recipe": "beeline.data.recipe.recipe",
+    "SGDClassifier": "beeline.estimators",
+    "SGDRegressor": "beeline.estimators",
     "Selecting": "beeline.selection",
     "Selection": "beeline.selection",
     "Store": "beeline.data.store",
     "TweedieRegressor": "beeline.estimators",
     "build_index": "beeline.fitting",
     "convert": "beeline.data.convert",
+    "fit_stream": "beeline.fitting",
     "from_arrays": "beeline.data.core.arrays",
     "num_threads": "beeline.kernels",
     "open_store": "beeline.data.convert",

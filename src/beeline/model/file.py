@@ -46,7 +46,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     if model.state is not None:
         arrays: Tensors = {}
         tensors["state.json"] = _to_bytes(to_plain(model.state, arrays, _STATE))
-        tensors |= {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        tensors |= arrays
     description = json.dumps(_describe(model), ensure_ascii=False, allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "model": description}
     metadata["checksum"] = checksum(description, tensors)

@@ -159,6 +159,8 @@ def standard_input(file: BinaryIO | None = None) -> SourceFile:
     pipe = Pipe(sys.stdin.buffer if file is None else file, "standard input")
     with reading(pipe.name):
         head = pipe.open().read(8)
+    if not head:
+        raise SourceError(f"{pipe.name} is empty")
     return SourceFile(pipe.name, "-", None, _compression(head), pipe=pipe)
 
 
