@@ -119,6 +119,8 @@ class ClassNames:
         names = np.array(document["names"], str if kind == "text" else kind)
         again = cls(names if len(names) else None, closed=bool(document["closed"]))
         again.totals = np.array(document["totals"], np.float64)
+        if again.totals.shape != names.shape or len(again._places) != len(names):
+            raise ValueError("its classes do not fit")
         return again
 
 

@@ -216,6 +216,8 @@ class Online:
             raise LabelError(
                 f"the rows have only one class so far, {names.names[0]}; a classifier needs at least two classes"
             )
+        if names is not None:
+            self.outputs.grow(self.n_features, len(names))  # Ctrl-C may have come before new ones were learned from
         weights, intercepts = self.outputs.outputs(np.zeros(0, np.int64) if names is None else names.order())
         if recipe is not None and recipe.columns is None:
             recipe = replace(recipe, n_features=len(weights))
@@ -323,6 +325,8 @@ class Online:
         if document["names"] is not None:
             self.names = ClassNames.from_document(document["names"])
         self.outputs = OnlineOutputs.from_document(self.task, document["outputs"])
+        if self.outputs.n_classes != (0 if self.names is None else len(self.names)):
+            raise ValueError("its classes do not fit")
 
     def _begin_from(self, model: Model) -> None:
         """The weights of a model that was trained in another way; its rows count as learned from."""

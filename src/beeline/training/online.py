@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from beeline._types import Floats, Ints
+from beeline.data.core.arrays import from_arrays
 from beeline.data.core.block import Block
 from beeline.exceptions import ParameterError
 from beeline.losses import Loss, OneVsRest, RowLoss, ScalarLoss, VectorLoss
@@ -62,6 +63,10 @@ class OnlineTask:
             raise ParameterError(
                 f"{min(self.options.given)!r} has no meaning for rows that come once; leave it out", parameter="solver"
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are what was said; of options there is nothing to say."""
+        return OnlineTask, (self.loss, self.regularizer, self.alpha, self.multiclass, self.intercept)
 
     def loss_of(self, n_classes: int) -> RowLoss:
         """The loss of so many classes: of one output up to two, unless it is a joint one; 0: of numbers."""
@@ -158,6 +163,10 @@ class OnlineOutputs:
         sign = 1.0 if order[0] == 0 else -1.0
         return sign * weights, sign * intercepts
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go on to the same bits; kernels themselves cannot be copied."""
+        return OnlineOutputs.from_document, (self.task, self.to_document())
+
     def to_document(self) -> dict[str, Any]:
         """Itself as numbers, texts and arrays."""
         sizes = {"n_features": self.n_features, "n_classes": self.n_classes}
@@ -169,5 +178,39 @@ class OnlineOutputs:
         again = cls(task)
         again.n_features, again.n_classes = int(document["n_features"]), int(document["n_classes"])
         if document["learner"] is not None:
+            again._check(document["learner"])
             again._learner = Learner.restored(task.loss_of(again.n_classes), document["learner"])
         return again
+
+    def _check(self, snapshot: Mapping[str, Any]) -> None:
+        """Raise `ValueError` where a snapshot is none of a learner of this size: kernels believe their arrays."""
+        like = self.task.learner(self.n_features, self.n_classes)
+        fresh = like.snapshot()
+        if self.n_features:
+            row = from_arrays(np.eye(1, self.n_features)).block
+            like.learn(row, np.ones(1))
+        begun = like.snapshot()
+        for name in ("layout", "strengths", "horizon", "options"):
+            if snapshot[name] != fresh[name]:
+                raise ValueError(f"its {name} do not fit")
+        if not (_is_like(snapshot["method"], begun["method"]) or _is_like(snapshot["method"], fresh["method"])):
+            raise ValueError("its arrays do not fit")
+
+
+def _is_like(found: Any, known: Any) -> bool:  # noqa: ANN401
+    """Whether it is made of the same things: arrays of the same shapes, and numbers; what is known may be absent."""
+    if found is None:
+        return True
+    if isinstance(known, np.ndarray) and known.ndim == 1 and known.dtype.kind == "i":  # a list of places, of any length
+        return isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind == "i"
+    if isinstance(known, np.ndarray):
+        if not (isinstance(found, np.ndarray) and found.shape == known.shape and found.dtype == known.dtype):
+            return False
+        return known.ndim > 0 or bool(found == known)
+    if isinstance(known, Mapping):
+        same = isinstance(found, Mapping) and found.keys() == known.keys()
+        return same and all(_is_like(found[name], known[name]) for name in known)
+    if isinstance(known, list | tuple):
+        same = isinstance(found, list | tuple) and len(found) == len(known)
+        return same and all(_is_like(one, two) for one, two in zip(found, known, strict=True))
+    return isinstance(found, bool | int | float | str) and isinstance(known, bool | int | float | str)
