@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from beeline._types import Floats, Ints
+from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.block import Block
 from beeline.exceptions import ParameterError
@@ -201,12 +201,8 @@ def _is_like(found: Any, known: Any) -> bool:  # noqa: ANN401
     """Whether it is made of the same things: arrays of the same shapes, and numbers; what is known may be absent."""
     if found is None:
         return True
-    if isinstance(known, np.ndarray) and known.ndim == 1 and known.dtype.kind == "i":  # a list of places, of any length
-        return isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind == "i"
     if isinstance(known, np.ndarray):
-        if not (isinstance(found, np.ndarray) and found.shape == known.shape and found.dtype == known.dtype):
-            return False
-        return known.ndim > 0 or bool(found == known)
+        return isinstance(found, np.ndarray) and _is_like_array(found, known)
     if isinstance(known, Mapping):
         same = isinstance(found, Mapping) and found.keys() == known.keys()
         return same and all(_is_like(found[name], known[name]) for name in known)
@@ -214,3 +210,10 @@ def _is_like(found: Any, known: Any) -> bool:  # noqa: ANN401
         same = isinstance(found, list | tuple) and len(found) == len(known)
         return same and all(_is_like(one, two) for one, two in zip(found, known, strict=True))
     return isinstance(found, bool | int | float | str) and isinstance(known, bool | int | float | str)
+
+
+def _is_like_array(found: AnyArray, known: AnyArray) -> bool:
+    if known.ndim == 1 and known.dtype.kind == "i":  # places, of any number
+        return found.ndim == 1 and found.dtype.kind == "i"
+    same = found.shape == known.shape and found.dtype == known.dtype
+    return same and (known.ndim > 0 or bool(found == known))
