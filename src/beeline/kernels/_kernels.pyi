@@ -281,6 +281,26 @@ class ClassSteps:
     @property
     def steps(self) -> float: ...
 
+class McidSteps:
+    def __init__(
+        self,
+        v: NDArray[float64],
+        balls: NDArray[float64],
+        intercept: bool,
+        loss: str,
+        parameters: tuple[float, float],
+        strength: float,
+        batch: int,
+        projects: bool,
+        t: float,
+    ) -> None: ...
+    def learn(
+        self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
+    ) -> tuple[float, float, float]: ...
+    def copy_weights(self, out: NDArray[float64]) -> None: ...
+    @property
+    def steps(self) -> float: ...
+
 class DualSweeps:
     def __init__(
         self,

@@ -26,6 +26,7 @@ namespace beeline {
 
 void bind_sgd_averaged(nb::module_& m);
 void bind_sgd_classes(nb::module_& m);
+void bind_sgd_published(nb::module_& m);
 
 namespace {
 
@@ -155,6 +156,7 @@ class PegasosSteps {
 void bind_sgd(nb::module_& m) {
   bind_sgd_averaged(m);
   bind_sgd_classes(m);
+  bind_sgd_published(m);
   nb::class_<PegasosSteps>(m, "PegasosSteps")
       .def(nb::init<Output, bool, const std::string&, const Parameters&, double, std::size_t, bool, double>(),
            "v"_a.noconvert(), "intercept"_a, "loss"_a, "parameters"_a, "strength"_a, "batch"_a, "projects"_a, "t"_a)

@@ -9,8 +9,9 @@
 // of its entries, scaled, with the intercept as the last and with all columns that are centred; from there on nothing
 // depends on how rows are laid out. While one row is worked on, the weights of the next are fetched.
 //
-// Ω makes each weight decay exactly (`Decay`) when a row has its feature, and all of them once in s rows: averages are
-// of the weights as they were when they last decayed.
+// Ω makes all weights decay exactly (`Decay`) once in some rows: as seldom as each decays by less than a hundredth, and
+// no more often than once in s rows. With L1 each also decays whenever a row has its feature. Averages are of the
+// weights as they were when they last decayed.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
@@ -139,6 +140,7 @@ class ClassSteps {
     g_.assign(padded_, 0);
     move_.assign(padded_, 0);
     move_f_.assign(padded_, 0);
+    for (std::size_t j = 0; j < n_shrunk_; ++j) largest_ = std::max(largest_, root(j) * root(j));
     fetches_ = rows_ * padded_ * 2 * sizeof(float) > kNear;
   }
 
@@ -146,7 +148,9 @@ class ClassSteps {
   std::tuple<double, double, double> learn(const RowArrays& rows, Longs order, Vector y, Vector costs) {
     nb::gil_scoped_release release;
     const Visits visits(rows, order, y, costs);
-    return with_entries(rows, [&](auto entries) { return learn_rows(entries, visits); });
+    const auto sums = with_entries(rows, [&](auto entries) { return learn_rows(entries, visits); });
+    if (decay_.l1 > 0) catch_up_all();
+    return sums;
   }
 
   // The averages of scaled weights, K for each feature and for the intercept.
@@ -159,12 +163,12 @@ class ClassSteps {
     }
   }
 
-  std::tuple<double, double, double, double, double, double, double> progress() const {
-    return {t_, static_cast<double>(since_), eta_, gone_, mean_.n, mean_.a, mean_.b};
+  std::tuple<double, double, double, double, double, double, double, double> progress() const {
+    return {t_, static_cast<double>(since_), eta_, gone_, mean_.n, mean_.a, mean_.b, swept_};
   }
-  void resume(const std::tuple<double, double, double, double, double, double, double>& progress) {
+  void resume(const std::tuple<double, double, double, double, double, double, double, double>& progress) {
     double since;
-    std::tie(t_, since, eta_, gone_, mean_.n, mean_.a, mean_.b) = progress;
+    std::tie(t_, since, eta_, gone_, mean_.n, mean_.a, mean_.b, swept_) = progress;
     since_ = static_cast<std::size_t>(since);
   }
   void begin_at(double t) {
@@ -177,7 +181,8 @@ class ClassSteps {
   static constexpr std::size_t kSteady = 64;       // rows with the same η_t
   static constexpr std::size_t kNear = 1 << 19;    // bytes that are near anyway
   static constexpr std::size_t kTile = 6;          // registers of eight classes that hold sums
-  static constexpr double kGrain = 1.0 / 4096;     // what a float32 decays by at least, or waits
+  static constexpr double kLump = 0.01;            // what weights may decay by at a time, if that is not too often
+  static constexpr float kNothing = 1.0f / 8192;   // the probability of all wrong classes that is none
 
   double step_size() const { return rate_ / std::pow(1 + fading_ * t_, power_); }
   float* row(std::size_t j) const { return weights_.data() + j * 2 * padded_; }
@@ -251,8 +256,8 @@ class ClassSteps {
   }
 
   void learn_row(const ScaledRow& x, Progress& progress) {
-    if (decays())
-      for (std::size_t p = 0; p < x.n; ++p) catch_up(x.index[p], kGrain);
+    if (decay_.l1 > 0)
+      for (std::size_t p = 0; p < x.n; ++p) catch_up(x.index[p]);
     const std::size_t y = static_cast<std::size_t>(x.y);
     const bool scored = x.place % stride_ == 0;
     scores(x, scored);
@@ -262,7 +267,7 @@ class ClassSteps {
       progress.add(loss_.value(zf_.data(), k_, y, g_.data()), wrong_class(zf_.data(), k_, y), x.cost);
     }
     const ClassSlopes slopes = loss_.slopes(z_.data(), k_, y, g_.data());
-    if (!slopes.none && x.norm > 0) step(x, slopes, y);
+    if (!slopes.none && x.norm > 0 && !(loss_.is_softmax() && -g_[y] < kNothing)) step(x, slopes, y);
     next_row();
   }
 
@@ -336,7 +341,7 @@ class ClassSteps {
     t_ += 1;
     since_ += 1;
     gone_ += eta_;
-    if (decays() && since_ % skip_ == 0) catch_up_all();
+    if (decays() && since_ % skip_ == 0 && is_due()) catch_up_all();
     if (since_ % kSteady == 0) eta_ = step_size();
     double factor;
     if (!mean_.next(&factor)) return;
@@ -347,12 +352,13 @@ class ClassSteps {
     }
   }
 
-  // Lets the weights of a feature decay up to now, where it is by as much as the grain.
-  void catch_up(std::size_t j, double grain) {
+  bool is_due() const { return decay_.l1 > 0 || decay_.l2 * largest_ * (gone_ - swept_) >= kLump; }
+
+  // Lets the weights of a feature decay up to now.
+  void catch_up(std::size_t j) {
     if (j >= n_shrunk_) return;
     const double size = root(j) * root(j), h = size * (gone_ - decayed(j));
     if (decay_.l1 == 0) {
-      if (decay_.l2 * h < grain) return;
       shrink_row(row(j), padded_, static_cast<float>(decay_.at(1.0, h)), static_cast<float>(mean_.back()));
     } else {
       const double back = mean_.back(), r = root(j);
@@ -371,8 +377,9 @@ class ClassSteps {
     constexpr std::size_t kTask = 1 << 15;  // weights
     const std::size_t each = std::max<std::size_t>(1, kTask / padded_), tasks = (n_shrunk_ + each - 1) / each;
     parallel_for(tasks, [&](std::size_t task) {
-      for (std::size_t j = task * each, end = std::min(n_shrunk_, j + each); j < end; ++j) catch_up(j, kGrain);
+      for (std::size_t j = task * each, end = std::min(n_shrunk_, j + each); j < end; ++j) catch_up(j);
     });
+    swept_ = gone_;
   }
 
   struct Centre {
@@ -390,7 +397,7 @@ class ClassSteps {
   std::vector<float> z_, zf_, g_, move_, move_f_;
   bool fetches_ = false;
   Decay decay_;
-  double rate_ = 0, fading_ = 0, power_ = 0, t_ = 0, eta_ = 0, gone_ = 0;
+  double rate_ = 0, fading_ = 0, power_ = 0, t_ = 0, eta_ = 0, gone_ = 0, swept_ = 0, largest_ = 0;
   Averages mean_;
 };
 

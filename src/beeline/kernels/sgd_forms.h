@@ -28,6 +28,12 @@ inline float small_exp(float t) {
 }
 
 // p_k = exp(z_k − largest); their sum.
+inline double powers(const double* z, double largest, double* p, std::size_t k) {
+  double sum = 0;
+  for (std::size_t j = 0; j < k; ++j) sum += p[j] = std::exp(z[j] - largest);
+  return sum;
+}
+
 BEELINE_CLONES inline float powers(const float* z, float largest, float* p, std::size_t k) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -59,10 +65,11 @@ class ClassForm {
   bool one_against_rest() const { return kind_ == Kind::kOneAgainstRest; }
 
   // l(z, y).
-  double value(const float* z, std::size_t k, std::size_t y, float* room) const {
+  template <class Real>
+  double value(const Real* z, std::size_t k, std::size_t y, Real* room) const {
     switch (kind_) {
       case Kind::kSoftmax: {
-        const float largest = *std::max_element(z, z + k);
+        const Real largest = *std::max_element(z, z + k);
         return std::log(powers(z, largest, room, k)) + (largest - z[y]);
       }
       case Kind::kCrammerSinger:
@@ -77,16 +84,17 @@ class ClassForm {
     return sum;
   }
 
-  // The slopes g of the loss, in `g`: all of them, or only those that are listed. (p. 2 of the checklist: M2, M9.)
-  ClassSlopes slopes(const float* z, std::size_t k, std::size_t y, float* g) const {
+  // The slopes g of the loss, in `g`: all of them, or only those that are listed.
+  template <class Real>
+  ClassSlopes slopes(const Real* z, std::size_t k, std::size_t y, Real* g) const {
     ClassSlopes found;
     if (kind_ == Kind::kSoftmax) {
-      const float largest = *std::max_element(z, z + k);
-      const float sum = powers(z, largest, g, k), share = 1 / sum;
+      const Real largest = *std::max_element(z, z + k);
+      const Real sum = powers(z, largest, g, k), share = 1 / sum;
       for (std::size_t j = 0; j < k; ++j) g[j] *= share;
       found.value = std::log(sum) + (largest - z[y]);
-      float others = 0;  // 1 − p_y without cancellation
-      for (std::size_t j = 0; j < k; ++j) others += j == y ? 0.0f : g[j];
+      Real others = 0;  // 1 − p_y without cancellation
+      for (std::size_t j = 0; j < k; ++j) others += j == y ? Real(0) : g[j];
       g[y] = -others;
       found.none = !(others > 0);
       return found;
@@ -109,13 +117,14 @@ class ClassForm {
     return found;
   }
 
-  // The values of each binary loss, less the least one, and its slope.
-  double above(float z, bool right) const {
+  // A binary loss, less its least value.
+  double above(double z, bool right) const {
     const double y = right ? 1 : -1;
     return scalar_.at(z, y).value - scalar_.floor(y);
   }
 
   bool is_perceptron() const { return kind_ == Kind::kPerceptron; }
+  bool is_softmax() const { return kind_ == Kind::kSoftmax; }
 
  private:
   static constexpr std::size_t kPrefix = 4;  // of "ovr:hinge"
@@ -128,19 +137,21 @@ class ClassForm {
     throw std::invalid_argument("stochastic steps have no form for the loss " + name);
   }
 
-  static float best_other(const float* z, std::size_t k, std::size_t y) {
-    float best = -INFINITY;
+  template <class Real>
+  static Real best_other(const Real* z, std::size_t k, std::size_t y) {
+    Real best = -INFINITY;
     for (std::size_t j = 0; j < k; ++j) best = j != y && z[j] > best ? z[j] : best;
     return best;
   }
 
-  ClassSlopes each_slope(const float* z, std::size_t k, std::size_t y, float* g) const {
+  template <class Real>
+  ClassSlopes each_slope(const Real* z, std::size_t k, std::size_t y, Real* g) const {
     ClassSlopes found;
     std::size_t n = 0;
     for (std::size_t j = 0; j < k; ++j) {
       const Derivatives d = scalar_.at(z[j], j == y ? 1 : -1);
       found.value += d.value;
-      g[j] = static_cast<float>(d.slope);
+      g[j] = static_cast<Real>(d.slope);
       if (d.slope == 0) continue;
       if (n < ClassSlopes::kFew) found.classes[n] = j;
       ++n;
@@ -155,7 +166,8 @@ class ClassForm {
 };
 
 // Of m classes with the largest score, among them the right one, all but one are wrong.
-inline double wrong_class(const float* z, std::size_t k, std::size_t y) {
+template <class Real>
+double wrong_class(const Real* z, std::size_t k, std::size_t y) {
   std::size_t alike = 0;
   for (std::size_t j = 0; j < k; ++j) {
     if (z[j] > z[y]) return 1;

@@ -12,7 +12,7 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.objective.parameters import Parameters
 from beeline.solvers.stochastic.options import SGDOptions
-from beeline.solvers.stochastic.rule import Problem
+from beeline.solvers.stochastic.rule import Problem, units_of
 from beeline.solvers.stochastic.scales import ColumnSums, Scales
 from beeline.solvers.stochastic.tables import ClassTable, ScoreTable, Steps, Table
 
@@ -39,6 +39,7 @@ class Averaged:
         self.problem, self._begin_at = problem, rows_before
         self._sums = ColumnSums.of_nothing(problem.layout.n_features)
         self._looked, self._entries = 0.0, 1.0  # rows at the last look, and entries a row
+        self._unit = 1.0  # of step sizes
         self._scales: Scales | None = None
         self._unseen: AnyArray = np.zeros(0, bool)  # columns with scales of their own that are not known yet
         self._searched: Block | None = None  # for entries of theirs
@@ -56,7 +57,7 @@ class Averaged:
     def learn(self, block: Block, order: Ints, labels: Floats, costs: Floats) -> tuple[float, float, float]:
         """(Σ c l, Σ c [wrong], Σ c) of rows before they were learned from."""
         if self._looked < _LOOK:
-            self._look(block, order[costs[order] > 0])
+            self._look(block, order[costs[order] > 0], labels)
         elif self._unseen.any() and block is not self._searched:
             self._look_at_unseen(block)
         if self._kernel is None:
@@ -70,16 +71,19 @@ class Averaged:
 
     @property
     def theta(self) -> Floats:
-        """The averages."""
+        """The averages; with L1, where weights are zero by now, their averages are taken for zero."""
         if self._kernel is None or self._table is None:
             return self._start.ravel().copy()
-        return self._table.averages(self._kernel).ravel()
+        return self._table.averages(self._kernel, sparse=self.problem.strengths.l1 > 0).ravel()
 
-    def _look(self, block: Block, rows: Ints) -> None:
+    def _look(self, block: Block, rows: Ints, labels: Floats) -> None:
         """See how large features are, while there is little to go by, and carry the weights over to other scales."""
-        sample = block.gather(rows[:_LOOK])
+        rows = rows[:_LOOK]
+        sample = block.gather(rows)
         if not sample.n_rows:
             return
+        if self._table is None:
+            self._look_at_labels(labels[rows])
         self._sums.add(sample)
         if self._sums.n < min(_LOOK, 2 * self._looked):
             return
@@ -89,6 +93,13 @@ class Averaged:
         self._entries, self._looked = self._sums.entries / self._sums.n, self._sums.n
         self._unseen = self._sums.counts == 0 if self._scales.own else np.zeros(0, bool)
         self._lay_out(*self._contents())
+
+    def _look_at_labels(self, labels: Floats) -> None:
+        """Of a regression: the units of step sizes, and where an intercept begins that nobody gave."""
+        layout = self.problem.layout
+        constant, self._unit = units_of(self.problem.loss, labels)
+        if layout.intercept == "free" and not self._begin_at and not self._start.any():
+            self._start[-1] = constant
 
     def _look_at_unseen(self, block: Block) -> None:
         """See how large the first entries are of columns that have had none; their weights are zero so far."""
@@ -132,7 +143,7 @@ class Averaged:
 
     @property
     def _rate(self) -> float:
-        return _STEADY if self.problem.horizon is None else _RATE
+        return self._unit * (_STEADY if self.problem.horizon is None else _RATE)
 
     def _make_kernel(self, progress: tuple[float, ...] | None = None) -> None:
         """The kernel over the table, from where it was."""
@@ -176,12 +187,12 @@ class Averaged:
             "sums": self._sums.snapshot() if self._looked < _LOOK else None,
             "scales": None if self._scales is None else list(self._scales),
             "unseen": np.flatnonzero(self._unseen),
-            "counts": [self._begin_at, self._looked, self._entries],
+            "counts": [self._begin_at, self._looked, self._entries, self._unit],
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Go on from there."""
-        self._begin_at, self._looked, self._entries = snapshot["counts"]
+        self._begin_at, self._looked, self._entries, self._unit = snapshot["counts"]
         if snapshot["start"] is not None:
             self._start = np.array(snapshot["start"])
         if snapshot["sums"] is not None:

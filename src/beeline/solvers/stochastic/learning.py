@@ -1,19 +1,19 @@
-"""One run of stochastic gradient descent."""
+"""One run of stochastic gradient descent: passes over the rows of an objective, and when they end."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from beeline._types import Floats
 from beeline.engines.verbs import columns
-from beeline.kernels import dot
 from beeline.losses import RowLoss
 from beeline.objective import Objective
 from beeline.solvers.result import Step
-from beeline.solvers.state import State
+from beeline.solvers.state import State, snapshot_of
 from beeline.solvers.stochastic.learner import Learner, Strengths
 from beeline.solvers.stochastic.order import Portion, RandomRows
 
@@ -28,7 +28,7 @@ _ACCURATE = 0.05  # of the tolerance, that a best intercept may miss
 
 
 class Learning:
-    """The steps so far, and what progressive validation says of them.
+    """The passes so far, and what progressive validation says of them.
 
     Attributes
     ----------
@@ -39,14 +39,23 @@ class Learning:
     """
 
     def __init__(self, solver: SGD, objective: Objective, start: State | None) -> None:
-        self.solver, self.objective, self.start = solver, objective, start
+        self.solver, self.objective = solver, objective
         o, options = objective, solver.options
+        assert isinstance(o.loss, RowLoss)
         self.rows = RandomRows(o, solver.seed, options.batch_size)
         self.n = max(1, int(o.rows.sum(columns.positive_count, o.costs).value[0]))
         self.unit = o.total_cost / self.n or 1.0  # the mean cost
+        self.passes = 0.0
+        self._number, self._portion = 0, 0  # of the pass, and in it
+        self._since, self._in_pass = np.zeros(3), np.zeros(3)  # Σ c l, Σ c [wrong], Σ c of rows that were scored
+        self._known: dict[str, float] = {}
+        self._entries = 0.0
+        self._last = math.inf  # J of the last pass
+        self._losses: list[float] = []  # of each pass, a row
+        if (saved := snapshot_of(start)) is not None:
+            self._restore(saved)
+            return
         per_row = o.strength / (self.n * self.unit)
-        before = 0.0 if start is None else self.n * max(1.0, start.counters.get("passes", 1.0))
-        assert isinstance(o.loss, RowLoss)
         self.learner = Learner(
             o.loss,
             o.parameters,
@@ -54,13 +63,12 @@ class Learning:
             options,
             horizon=self.n,
             theta=None if start is None else start.theta,
-            rows_before=before,
+            rows_before=0.0 if start is None else self.n * max(1.0, start.counters.get("passes", 1.0)),
         )
-        self.passes = 0.0
-        self._since, self._in_pass = np.zeros(3), np.zeros(3)  # Σ c l, Σ c [wrong], Σ c of rows that were scored
-        self._known: dict[str, float] = {}
-        self._entries = 0.0
-        self._last = math.inf  # J of the last pass
+
+    def portions(self) -> Iterator[Portion]:
+        """Those of the pass that are left."""
+        return self.rows.of_pass(self._number, self._portion)
 
     def learn(self, portion: Portion) -> None:
         """Learn from some rows, each after it was scored."""
@@ -69,6 +77,7 @@ class Learning:
         self._in_pass += scored
         part = len(portion.order) / max(1, self.objective.rows.n_rows)
         self.passes += part
+        self._portion += 1
         self._entries += part * self.objective.rows.nnz
 
     @property
@@ -81,13 +90,17 @@ class Learning:
         theta, facts = self.learner.theta, self._facts()
         value = self._objective(theta, facts.get("progressive_loss", math.inf))
         self._since[:], self._entries = 0.0, 0.0
-        return Step(theta, value, -math.inf, self.passes, facts=facts, evaluated=False)
+        return Step(
+            theta, value, -math.inf, self.passes, facts=facts, evaluated=False, snapshot=self._snapshot
+        )
 
     def end_pass(self) -> str:
         """Why it ends after a pass; empty where it goes on."""
         losses, _, total = self._in_pass
-        value, before = self._objective(self.learner.theta, losses / max(total, 1e-300)), self._last
+        self._losses.append(losses / max(total, 1e-300))
+        value, before = self._objective(self.learner.theta, self._losses[-1]), self._last
         self._in_pass[:], self._last = 0.0, value
+        self._number, self._portion, self.passes = self._number + 1, 0, float(round(self.passes))
         if not math.isfinite(value):
             return "the weights have grown beyond all numbers; take projection=True, or variant='averaged'"
         if not self.solver.options.early_stopping or before - value >= _LITTLE * abs(value):
@@ -101,24 +114,59 @@ class Learning:
         same signs of nearly all scores.
         """
         o, theta = self.objective, self.learner.theta
+        facts = self._facts()
         if not np.isfinite(theta).all():
-            return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=self._facts())
+            return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=facts)
         point, accuracy = o.at(theta), _ACCURATE * self.solver.tol
-        if self.solver.options.variant == "averaged" and o.n_outputs == 1:
-            point = o.at_null().towards(point.with_best_intercept(accuracy), accuracy).with_best_intercept(accuracy)
-        elif self.solver.options.variant == "averaged":
-            point = o.at_null().towards(point, accuracy)
-        return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=self._facts(), point=point)
+        if self.solver.options.variant == "averaged" and not self.solver.keeps_point(o):
+            one = o.n_outputs == 1
+            point = o.at_null().towards(point.with_best_intercept(accuracy) if one else point, accuracy)
+            point = point.with_best_intercept(accuracy) if one else point
+        ending = f"{ending}; {self._trend(facts)}" if ending and self._losses else ending
+        return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=facts, point=point)
+
+    def _trend(self, facts: dict[str, float]) -> str:
+        """What is known instead of a certificate: how rows were predicted before they were learned from."""
+        now = self._losses[-1]
+        wrong = f" and {100 * facts['progressive_error']:.3g} % wrong" if "progressive_error" in facts else ""
+        before = f", {self._losses[-2]:.4g} in the pass before" if len(self._losses) > 1 else ""
+        return f"rows, before they were learned from, had a mean loss of {now:.4g}{wrong}{before}"
 
     def _facts(self) -> dict[str, float]:
-        """What progressive validation says of the rows since the last step; of those before, if these cost nothing."""
+        """What progressive validation says of the rows since the last step; of those before, if these cost nothing.
+
+        The trend is the change of the mean loss, relatively, from pass to pass.
+        """
         losses, errors, total = self._since.tolist()
         if total > 0:
-            self._known = {"progressive_loss": losses / total, "progressive_error": errors / total}
-        return self._known
+            self._known = {"progressive_loss": losses / total}
+            if self.objective.loss.classifies:
+                self._known["progressive_error"] = errors / total
+        if len(self._losses) > 1 and self._losses[-2] > 0:
+            self._known["progressive_trend"] = self._losses[-1] / self._losses[-2] - 1
+        return dict(self._known)
 
     def _objective(self, theta: Floats, loss: float) -> float:
         """J, where the mean loss is that."""
         o = self.objective
-        w = theta[: o.n_regularized]
-        return 0.5 * o.strength * o.regularizer.l2 * dot(w, w) + o.total_cost * loss
+        return o.strength * o.regularizer.value(theta[: o.n_regularized]) + o.total_cost * loss
+
+    # Going on to the same bits.
+
+    def _snapshot(self) -> dict[str, Any]:
+        return {
+            "learner": self.learner.snapshot(),
+            "sums": [self._since.copy(), self._in_pass.copy()],
+            "facts": self._known,
+            "losses": self._losses,
+            "counts": [self.passes, self._number, self._portion, self._entries, self._last],
+        }
+
+    def _restore(self, saved: Any) -> None:  # noqa: ANN401
+        loss = self.objective.loss
+        assert isinstance(loss, RowLoss)
+        self.learner = Learner.restored(loss, saved["learner"])
+        self._since, self._in_pass = (np.array(sums) for sums in saved["sums"])
+        self._known, self._losses = dict(saved["facts"]), list(saved["losses"])
+        self.passes, number, portion, self._entries, self._last = saved["counts"]
+        self._number, self._portion = int(number), int(portion)

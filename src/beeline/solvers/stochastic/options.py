@@ -9,9 +9,10 @@ from beeline.exceptions import ParameterError
 from beeline.solvers.needs import Needs
 from beeline.solvers.options import SolverOptions, option
 
-__all__ = ["SGDOptions", "Variant"]
+__all__ = ["Finish", "SGDOptions", "Variant"]
 
-Variant = Literal["averaged", "pegasos"]
+Variant = Literal["averaged", "pegasos", "mcid"]
+Finish = Literal["none", "exact"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,26 +21,32 @@ class SGDOptions(SolverOptions):
 
     variant: Variant = option(  # noqa: RUF009 — a field
         "averaged",
-        "`averaged` scales features by itself, truncates steps and averages weights; `pegasos` is as published.",
+        "`averaged` scales features by itself, truncates steps and averages weights; `pegasos` and `mcid` are as "
+        "published.",
         choices=get_args(Variant),
     )
-    batch_size: int = option(1, "How many rows a step of `pegasos` learns from.", least=1)
+    batch_size: int = option(1, "How many rows a step of `pegasos` or `mcid` learns from.", least=1)
     projection: bool = option(True, "Whether `pegasos` keeps the weights in the ball that the optimum lies in.")
     early_stopping: bool = option(
         True, "Whether to end when a pass hardly lowers J, as progressive validation estimates it."
     )
+    finish: Finish = option(  # noqa: RUF009 — a field
+        "none",
+        "`exact` hands over, in the end, to the solver that `auto` would take, which certifies its optimum.",
+        choices=get_args(Finish),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("batch_size", "projection"):
-            if self.variant != "pegasos" and name in self.given:
+        for name, variants in (("batch_size", ("pegasos", "mcid")), ("projection", ("pegasos",))):
+            if self.variant not in variants and name in self.given:
+                those = " or ".join(f"variant='{variant}'" for variant in variants)
                 raise ParameterError(
-                    f"the solver's {name} is for variant='pegasos'; leave it out, or take that variant",
-                    parameter="solver",
+                    f"the solver's {name} is for {those}; leave it out, or take that variant", parameter="solver"
                 )
 
     def refine(self, needs: Needs) -> Needs:
-        """Pegasos has no free intercept: what L2 does not hold would move by 1/(λt) at every step."""
+        """What is published has L2 and no free intercept: that would move by 1/(λt) at every step."""
         if self.variant == "averaged":
             return needs
-        return replace(needs, intercepts=("regularized", "none"), omega="l2", one_score=True)
+        return replace(needs, intercepts=("regularized", "none"), omega="l2")

@@ -84,8 +84,8 @@ class Table:
         """The kernel over these arrays."""
         raise NotImplementedError
 
-    def averages(self, kernel: Steps) -> Floats:
-        """The averages for rows as they come, (rows, outputs)."""
+    def averages(self, kernel: Steps, *, sparse: bool) -> Floats:
+        """The averages for rows as they come, (rows, outputs); `sparse`: zero where the weights are zero."""
         raise NotImplementedError
 
     @property
@@ -126,10 +126,15 @@ class ScoreTable(Table):
         kinds = problem.layout.intercept, form, parameters
         return AveragedSteps(self.w, self.f, self.last, self.sizes, self.means, *kinds, settings, skip)
 
-    def averages(self, kernel: Steps) -> Floats:
+    def averages(self, kernel: Steps, *, sparse: bool) -> Floats:
         """The averages for rows as they come."""
         out = np.empty(len(self.w))
         kernel.copy_weights(out)
+        if sparse:
+            zero = np.flatnonzero(self.w[: len(self.means)] == 0)
+            if self._has_intercept:
+                out[-1] += self.means[zero] @ out[zero]
+            out[zero] = 0.0
         return out[:, None]
 
 
@@ -176,9 +181,12 @@ class ClassTable(Table):
         kinds = int(self.outputs), problem.layout.intercept, form, parameters
         return ClassSteps(self.weights, self.columns, self.means, *kinds, settings, stride, skip)
 
-    def averages(self, kernel: Steps) -> Floats:
+    def averages(self, kernel: Steps, *, sparse: bool) -> Floats:
         """The averages for rows as they come."""
         out = np.empty((len(self.columns), int(self.outputs)))
         kernel.copy_weights(out.reshape(-1))
+        if sparse:
+            d = len(self.means)
+            out[:d][self.weights[:d, 0, : int(self.outputs)] == 0] = 0.0
         out *= self.columns[:, :1]
         return self._centred(out, -1.0)
