@@ -272,7 +272,9 @@ class Online:
         if self.names is None:
             said += f"; rows before they were learned from: mean loss {every.loss:.4g}"
             return said if before is None else f"{said}, of the last {last.loss:.4g}"
-        said += f"; rows before they were learned from: {100 * every.error:.3g} % wrong, mean loss {every.loss:.4g}"
+        by_weight = ", by weight" if self.cost != self.rows else ""
+        said += f"; rows before they were learned from{by_weight}: "
+        said += f"{100 * every.error:.3g} % wrong, mean loss {every.loss:.4g}"
         if before is None or not self.recent.weight + (len(self.trace) > 1):
             return said
         return f"{said}; of the last {100 * last.error:.3g} %, {last.loss:.4g}"
