@@ -57,7 +57,7 @@ say "14. More data than memory: batches, an index, and only the rows that matter
 run python examples/more_than_memory.py out/readings.store
 
 say "15. Learn from rows as they come through a pipe, and go on with more of them another day."
-zcat $train | run beeline train - --solver sgd --label Cover_Type -o out/stream.model
+run bash -c "zcat $train | beeline train - --solver sgd --label Cover_Type -o out/stream.model"
 run beeline train --continue out/stream.model $test -o out/stream.model
 
 say "16. The same from Python, with a kind of forest that appears late (examples/stream.py)."
