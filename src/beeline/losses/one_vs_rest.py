@@ -47,6 +47,17 @@ class OneVsRest(VectorLoss):
         """As the loss of two classes has."""
         return self.loss.has_curvature
 
+    @property
+    def has_smoothed(self) -> bool:
+        """As the loss of two classes has."""
+        return self.loss.has_smoothed
+
+    def smoothed(self, width: float) -> OneVsRest:
+        """Each with its kinks rounded off."""
+        rounded = self.loss.smoothed(width)
+        assert isinstance(rounded, ScalarLoss)
+        return OneVsRest(rounded)
+
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """The sum of the values, and the slopes of all classes."""
         values, slopes = self.loss.value_and_grad(z.ravel(), self._signs(z, y))
