@@ -210,6 +210,12 @@ def by_recipe(options: ReadOptions, recipe: Recipe | None, kind: str) -> ReadOpt
             raise ParameterError(
                 Argument("scale", options.scale), " has no meaning here: the model was trained without scaling"
             )
+        if options.hash not in (None, recipe.hash_bits):
+            raise ParameterError(
+                Argument("hash", options.hash), f" contradicts the recipe, which has {recipe.hash_bits}"
+            )
+        if recipe.hash_bits is not None:
+            return replace(options, hash=recipe.hash_bits)
         if options.zero_based is None:
             return replace(options, zero_based=recipe.index_base == 0)
         return options

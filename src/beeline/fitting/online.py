@@ -11,7 +11,7 @@ import numpy as np
 
 from beeline import __version__
 from beeline._numbers import as_number
-from beeline._sentences import Argument
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
@@ -193,10 +193,12 @@ class Online:
             return
         size = 8 * _NUMBERS_A_WEIGHT * max(n_features, self.n_features) * (n_classes if n_classes > 2 else 1)
         if size > available_memory():
-            raise DataError(
+            sentence = Sentence(
                 f"{n_features:,} features would take {size_in_words(size)} of memory for their weights, more than "
-                "there is; number features without gaps"
+                "there is; number features without gaps, or read LIBSVM text with ",
+                Argument("hash"),
             )
+            raise DataError(sentence)
 
     # The model, and going on.
 
@@ -219,7 +221,7 @@ class Online:
         if names is not None:
             self.outputs.grow(self.n_features, len(names))  # Ctrl-C may have come before new ones were learned from
         weights, intercepts = self.outputs.outputs(np.zeros(0, np.int64) if names is None else names.order())
-        if recipe is not None and recipe.columns is None:
+        if recipe is not None and recipe.columns is None and recipe.hash_bits is None:
             recipe = replace(recipe, n_features=len(weights))
         settings = {name: value for name, value in s.to_json().items() if name not in ("tol", "max_passes")}
         if names is not None:

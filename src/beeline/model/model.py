@@ -161,6 +161,8 @@ class Model:
         """A feature's name, or its number as its source counts."""
         if self.feature_names is not None:
             return self.feature_names[feature]
+        if self.recipe is not None and self.recipe.hash_bits is not None:
+            return f"hash {feature}"
         return str(feature + (self.recipe.index_base if self.recipe is not None else 0))
 
     def output_name(self, output: int) -> str:
@@ -277,6 +279,7 @@ class Model:
             ("columns", recipe.columns, self.recipe.columns),
             ("scaling", recipe.scaling, self.recipe.scaling),
             ("numbering of features", recipe.index_base, self.recipe.index_base),
+            ("hashing of features", recipe.hash_bits, self.recipe.hash_bits),
         ):
             if theirs != ours:
                 raise DataError(

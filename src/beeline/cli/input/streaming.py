@@ -85,7 +85,7 @@ class StreamRequest:
             if name in self.said:
                 raise ParameterError(Argument(name), " is what the model says that training goes on from; leave it out")
         if self.sources.count(STANDARD_INPUT) > 1:
-            raise ParameterError("standard input can be read only once; name it once", parameter="sources")
+            raise ParameterError("standard input can be read only once; name it once", parameter="source")
         if (limit := self.options.seconds) is not None and not 0 < limit < float("inf"):
             raise ParameterError(Argument("time_limit"), f" must be positive and finite, not {limit:g}")
 

@@ -66,7 +66,7 @@ class TableReader(Reader):
         super().__init__(progress)
         if not isinstance(source, TableSource):
             source = _open(source, options)
-        options.refuse(("zero_based", "n_features", "multilabel"), "tables")
+        options.refuse(("zero_based", "n_features", "hash", "multilabel"), "tables")
         self.unknown_categories: dict[str, int] = {}
         self._source, self._options = source, options
         self._roles = assign_roles(list(source.types), options, f"{source.name}: ")
