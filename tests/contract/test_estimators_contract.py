@@ -49,10 +49,10 @@ ESTIMATORS = [
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
     SGDClassifier(),
-    SGDClassifier(loss="hinge"),
     SGDRegressor(),
 ]
 VARIANTS = [
+    SGDClassifier(loss="hinge"),
     QuantileRegressor(alpha=0.01, l1_ratio=0.0),
     CostSensitiveClassifier(rescaling="slack"),
     LinearModel(loss="hinge", nonnegative=True),

@@ -144,6 +144,16 @@ def test_streams_have_their_labels(capsys):
         SGDClassifier().fit(pa.RecordBatchReader.from_batches(pa.schema([]), []))
 
 
+def test_what_was_said_stays_said():
+    for name, value in {"alpha": 1.0, "loss": "hinge", "l1_ratio": 1.0, "fit_intercept": False}.items():
+        with pytest.raises(ParameterError, match=f"{name} cannot change between batches"):
+            learned(SGDClassifier()).set_params(**{name: value}).partial_fit(X, Y)
+    warm = SGDClassifier(warm_start=True)
+    for _ in range(2):
+        warm.fit((X[part], Y[part]) for part in parts())
+    assert warm.report_.n_rows == 2 * N
+
+
 def test_a_data_set_and_the_seed():
     data = beeline.from_arrays(X, T)
     once = SGDRegressor(shuffle=False).partial_fit(data)

@@ -20,6 +20,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.data.options import ReadOptions
 from beeline.estimators.base import LinearEstimator, mixture
 from beeline.exceptions import ModelError, ParameterError
+from beeline.fitting import Settings
 from beeline.fitting.online import Online
 from beeline.fitting.online_settings import online_settings
 from beeline.fitting.stream import StreamStep, StreamTraining
@@ -105,6 +106,8 @@ class OnlineEstimator(LinearEstimator):
         if not _comes_once(X):
             return super().fit(X, y, sample_weight, groups)
         self._refuse_beside_batches(y, sample_weight, groups)
+        if self.warm_start and self._is_trained():
+            return self._learn_batches(self._going_on(None), X)
         self.__dict__.pop("feature_names_in_", None)
         return self._learn_batches(self._new_online(None), X)
 
@@ -145,6 +148,7 @@ class OnlineEstimator(LinearEstimator):
         online = self._trained.online
         if online is None:
             online = Online.of_model(self._trained.model)
+        self._refuse_changes(online.settings)
         if classes is not None and online.names is not None:
             given = np.unique(np.asarray(classes))
             if not np.array_equal(given, online.names.sorted):
@@ -154,11 +158,26 @@ class OnlineEstimator(LinearEstimator):
         return online
 
     def _new_online(self, classes: Any) -> Online:  # noqa: ANN401
-        settings = self._settings()
+        return Online(self._online_settings(), None if classes is None else np.unique(np.asarray(classes)))
+
+    def _online_settings(self) -> Settings:
         solver = "sgd" if self.solver == "auto" else self.solver
         more = {"intercept": self._intercept(), "solver": solver, "seed": self._seed()}
-        known = None if classes is None else np.unique(np.asarray(classes))
-        return Online(online_settings(settings | more), known)
+        return online_settings(self._settings() | more)
+
+    def _refuse_changes(self, learned: Settings) -> None:
+        """Refuse to go on where a parameter says something else than what was learned by."""
+        now = self._online_settings()
+        for name, values in (
+            ("loss", [(s.the_loss.name, s.the_loss.settings) for s in (now, learned)]),
+            ("l1_ratio", [(s.the_regularizer.l1, s.the_regularizer.l2) for s in (now, learned)]),
+            ("fit_intercept", [s.intercept for s in (now, learned)]),
+            ("class_weight", [s.class_weight for s in (now, learned)]),
+        ):
+            if values[0] != values[1]:
+                raise ParameterError(Argument(name), " cannot change between batches; call fit to begin anew")
+        if not math.isclose(float(now.alpha or 0.0), float(learned.alpha or 0.0), rel_tol=1e-9):
+            raise ParameterError(Argument("alpha"), " cannot change between batches; call fit to begin anew")
 
     def _training(self, online: Online) -> StreamTraining:
         watched = self.verbose or self.callback is not None
