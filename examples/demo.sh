@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p out
-rm -rf out/train.store out/test.store out/forest.model out/svm.model out/small.model
+rm -rf out/train.store out/test.store out/forest.model out/svm.model out/small.model out/stream.model out/late.model
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() {
@@ -55,5 +55,12 @@ run beeline evaluate out/small.model $test --memory 200K
 
 say "14. More data than memory: batches, an index, and only the rows that matter (examples/more_than_memory.py)."
 run python examples/more_than_memory.py out/readings.store
+
+say "15. Learn from rows as they come through a pipe, and go on with more of them another day."
+run bash -c "zcat $train | beeline train - --solver sgd --label Cover_Type -o out/stream.model"
+run beeline train --continue out/stream.model $test -o out/stream.model
+
+say "16. The same from Python, with a kind of forest that appears late (examples/stream.py)."
+run python examples/stream.py $train $test out/late.model
 
 say "Stores and models are in out/. Next: beeline train --help, docs/guide-data.md, docs/guide-training.md."

@@ -38,9 +38,12 @@ if TYPE_CHECKING:
     from beeline.estimators import NoveltyDetector as NoveltyDetector
     from beeline.estimators import PoissonRegressor as PoissonRegressor
     from beeline.estimators import QuantileRegressor as QuantileRegressor
+    from beeline.estimators import SGDClassifier as SGDClassifier
+    from beeline.estimators import SGDRegressor as SGDRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
     from beeline.fitting import select_C as select_C
     from beeline.fitting.indexing import build_index as build_index
+    from beeline.fitting.stream import fit_stream as fit_stream
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
     from beeline.model import Model as Model
@@ -71,12 +74,15 @@ _HOMES = {
     "QuantileRegressor": "beeline.estimators",
     "ReadOptions": "beeline.data.options",
     "Recipe": "beeline.data.recipe.recipe",
+    "SGDClassifier": "beeline.estimators",
+    "SGDRegressor": "beeline.estimators",
     "Selecting": "beeline.selection",
     "Selection": "beeline.selection",
     "Store": "beeline.data.store",
     "TweedieRegressor": "beeline.estimators",
     "build_index": "beeline.fitting.indexing",
     "convert": "beeline.data.convert",
+    "fit_stream": "beeline.fitting.stream",
     "from_arrays": "beeline.data.core.arrays",
     "num_threads": "beeline.kernels",
     "open_store": "beeline.data.convert",

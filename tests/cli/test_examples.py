@@ -41,8 +41,10 @@ def test_the_demo_tells_what_it_did(demo):
     assert "label 2  1,950  48.8 %" in done.stdout
     assert sorted(p.name for p in (folder / "out").iterdir()) == [
         "forest.model",
+        "late.model",
         "readings.store",
         "small.model",
+        "stream.model",
         "svm.model",
         "test.store",
         "train.store",

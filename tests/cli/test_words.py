@@ -42,7 +42,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "beeline"
         (Argument("fit_intercept", False), "--intercept none"),
         (Argument("fit_intercept", "regularized"), "--intercept regularized"),
         (Argument("on_point"), "on_point"),
-        (Argument("alpha", 0.5), "alpha=0.5"),
+        (Argument("alpha", 0.5), "--alpha 0.5"),
+        (Argument("start", "m"), "--continue m"),
     ],
 )
 def test_arguments_are_called_by_their_options(argument, shown):
@@ -58,9 +59,9 @@ def test_only_arguments_are_spelled_anew():
 
 # Arguments of the library that no option sets; what a loss or a solver has of its own is said with its name.
 _PYTHON_ONLY = {
-    *("all_the_way", "alpha", "bounds", "column", "costs", "curve", "delta", "groups", "n_shards", "number"),
+    *("X", "all_the_way", "bounds", "classes", "column", "costs", "curve", "delta", "groups", "n_shards", "number"),
     *("objectives", "on_point", "power", "quantile", "resources", "runs", "sample_weight", "search_epsilon"),
-    *("selecting", "source", "start", "strength", "warm", "y"),
+    *("selecting", "source", "strength", "warm", "y"),
 }
 
 

@@ -19,6 +19,8 @@ from beeline import (
     NoveltyDetector,
     PoissonRegressor,
     QuantileRegressor,
+    SGDClassifier,
+    SGDRegressor,
     TweedieRegressor,
 )
 from beeline.exceptions import ConvergenceWarning, ModelWarning
@@ -46,8 +48,11 @@ ESTIMATORS = [
     NoveltyDetector(),
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
+    SGDClassifier(),
+    SGDRegressor(),
 ]
 VARIANTS = [
+    SGDClassifier(loss="hinge"),
     QuantileRegressor(alpha=0.01, l1_ratio=0.0),
     CostSensitiveClassifier(rescaling="slack"),
     LinearModel(loss="hinge", nonnegative=True),
@@ -56,7 +61,7 @@ VARIANTS = [
 
 # Some checks compare two trainings digit by digit: a small tol brings them as near to each other. Others give targets
 # without meaning, on which a pass limit is right to come first, and no model is the best one.
-FLAT = (LogisticRegression, LinearModel, NoveltyDetector)  # J says little about their last digits
+FLAT = (LogisticRegression, LinearModel, NoveltyDetector, SGDClassifier)  # J says little about their last digits
 for estimator in ESTIMATORS + VARIANTS:
     estimator.set_params(tol=1e-13 if isinstance(estimator, FLAT) else 1e-9)
 pytestmark = [

@@ -73,7 +73,7 @@ def test_recipes_that_differ_in_the_scaling_differ():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "update beeline"),
+        ({"version": 3}, "update beeline"),
         ({"version": None}, "version"),
         ({"surprise": 1}, "unknown field 'surprise'"),
         ({"n_features": 4}, "make 5 features, not 4"),

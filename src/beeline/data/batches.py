@@ -19,7 +19,7 @@ from beeline.data.reader import Progress, Reader
 from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import BeelineError, DataError
 
-__all__ = ["BatchReader", "gives_batches", "is_arrow_stream", "spooled"]
+__all__ = ["BatchReader", "batches_of", "gives_batches", "is_arrow_stream", "spooled"]
 
 
 def gives_batches(source: object) -> bool:
@@ -76,8 +76,7 @@ class BatchReader(Reader):
     def blocks(self, memory: int) -> Iterator[Block]:
         """All rows of each batch in turn."""
         self.progress.start("reading", None)
-        batches = _called_back(self._source) if _calls_back(self._source) else self._source
-        for number, batch in enumerate(batches):
+        for number, batch in enumerate(batches_of(self._source)):
             try:
                 data = self._as_data(batch)
             except BeelineError as error:
@@ -101,6 +100,11 @@ class BatchReader(Reader):
     def recipe(self) -> Recipe:
         """Plain features."""
         return Recipe(n_features=self._n_features or 0)
+
+
+def batches_of(source: Any) -> Iterator[Any]:  # noqa: ANN401
+    """The batches of an iterator, or of an object that calls back."""
+    return _called_back(source) if _calls_back(source) else source
 
 
 def _called_back(source: Any) -> Iterator[tuple[Any, Any, Any]]:  # noqa: ANN401

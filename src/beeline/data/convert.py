@@ -36,7 +36,7 @@ from beeline.exceptions import DataError, ParameterError, StoreError
 if TYPE_CHECKING:
     from beeline.data.store import Store, StoreWriter
 
-__all__ = ["convert", "is_store", "open_reader", "open_store", "read"]
+__all__ = ["by_recipe", "convert", "is_store", "open_files", "open_reader", "open_store", "read"]
 
 Source = Any
 """A path, a URI, several of them, a folder, an object in memory (arrays, SciPy matrices, frames, Arrow tables), or an
@@ -179,6 +179,11 @@ def open_reader(source: Source, options: ReadOptions, progress: Progress | None 
         return DatasetReader(open_store(source), options, progress)
     files = find_files(source)
     _check_no_headless_store(files)
+    return open_files(files, options, progress)
+
+
+def open_files(files: list[SourceFile], options: ReadOptions, progress: Progress | None = None) -> Reader:
+    """The reader for files that were found, all of one format."""
     options = replace(options, format=common_format(files) if options.format == "auto" else options.format)
     if options.format == "libsvm":
         from beeline.data.text.libsvm import LibsvmReader
@@ -191,6 +196,30 @@ def open_reader(source: Source, options: ReadOptions, progress: Progress | None 
     from beeline.data.tables.reader import TableReader
 
     return TableReader(files, options, progress)
+
+
+def by_recipe(options: ReadOptions, recipe: Recipe | None, kind: str) -> ReadOptions:
+    """The options for more rows of a kind of file, by a recipe learned before.
+
+    Numbered features that are not scaled may go beyond it: of such a recipe only the number of the first one counts.
+    """
+    if recipe is None:
+        return options
+    if kind == "libsvm" and recipe.columns is None and recipe.scaling.kind == "none":
+        if options.scale != "none":
+            raise ParameterError(
+                Argument("scale", options.scale), " has no meaning here: the model was trained without scaling"
+            )
+        if options.hash not in (None, recipe.hash_bits):
+            raise ParameterError(
+                Argument("hash", options.hash), f" contradicts the recipe, which has {recipe.hash_bits}"
+            )
+        if recipe.hash_bits is not None:
+            return replace(options, hash=recipe.hash_bits)
+        if options.zero_based is None:
+            return replace(options, zero_based=recipe.index_base == 0)
+        return options
+    return replace(options, recipe=recipe)
 
 
 def _check_no_headless_store(files: list[SourceFile]) -> None:

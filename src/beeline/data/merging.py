@@ -18,6 +18,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.options import size_in_words
 from beeline.data.reader import Progress, Reader
+from beeline.data.recipe.hashing import mixed
 from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import DataError, ParameterError
 
@@ -95,21 +96,13 @@ def row_keys(block: Block) -> AnyArray:
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # where −0 and 0 are the same
     keys = np.empty((block.n_rows, 2), np.uint64)
     for k, seed in enumerate(_SEEDS):
-        mixed = _mixed(bits ^ _mixed(indices.astype(np.uint64) + seed))
-        mixed[bits == 0] = 0  # an entry that is zero is as good as absent
-        keys[:, k] = _sums(mixed, starts)
+        numbers = mixed(bits ^ mixed(indices.astype(np.uint64) + seed))
+        numbers[bits == 0] = 0  # an entry that is zero is as good as absent
+        keys[:, k] = _sums(numbers, starts)
         if block.labels is not None:
             labels = (np.asarray(block.labels, np.float64) + 0.0).view(np.uint64)
-            keys[:, k] += _mixed(labels + seed)
+            keys[:, k] += mixed(labels + seed)
     return keys
-
-
-def _mixed(x: AnyArray) -> AnyArray:
-    """Numbers of 64 bits, each of which depends on all bits of another (the finalizer of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: AnyArray = x ^ (x >> np.uint64(31))
-    return mixed
 
 
 def _sums(entries: AnyArray, starts: AnyArray) -> AnyArray:

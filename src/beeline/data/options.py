@@ -64,6 +64,9 @@ class ReadOptions:
         Whether features of LIBSVM text count from 0 or from 1; found out when not given.
     n_features
         The number of features of LIBSVM text; the largest index seen when not given.
+    hash
+        Fold the features of LIBSVM text into 2 to the power of this, by a hash of their numbers, where these are large.
+        Values of features that fall together are summed.
     multilabel
         Whether LIBSVM labels are sets (`1,3,7`) or single; found out when not given.
     skip_bad_lines
@@ -89,6 +92,7 @@ class ReadOptions:
     layout: Layout = "auto"
     zero_based: bool | None = None
     n_features: int | None = None
+    hash: int | None = None
     multilabel: bool | None = None
     skip_bad_lines: bool = False
     allow_nonfinite: bool = False
@@ -116,6 +120,8 @@ class ReadOptions:
             )
         if self.n_features is not None and self.n_features < 1:
             raise ParameterError(Argument("n_features"), f" must be at least 1, not {self.n_features}")
+        if self.hash is not None and not 1 <= self.hash <= 30:
+            raise ParameterError(Argument("hash"), f" must be a number of bits from 1 to 30, not {self.hash}")
         if self.max_categories < 1:
             raise ParameterError(Argument("max_categories"), f" must be at least 1, not {self.max_categories}")
 

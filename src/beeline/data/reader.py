@@ -75,6 +75,11 @@ class Reader(ABC):
         A block's `n_features` is what is known so far; the last one's is final.
         """
 
+    def blocks_once(self, memory: int) -> Iterator[Block]:
+        """All rows in order, in one walk: where there is something to learn first, the first rows have to tell it."""
+        self.prepare(memory)
+        yield from self.blocks(memory)
+
     @property
     @abstractmethod
     def recipe(self) -> Recipe:

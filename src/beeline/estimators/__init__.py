@@ -20,6 +20,7 @@ from beeline.estimators.linear_model import LinearModel
 from beeline.estimators.novelty import NoveltyDetector
 from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRegressor
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
+from beeline.estimators.stochastic import SGDClassifier, SGDRegressor
 
 __all__ = [
     "CostSensitiveClassifier",
@@ -35,5 +36,7 @@ __all__ = [
     "NoveltyDetector",
     "PoissonRegressor",
     "QuantileRegressor",
+    "SGDClassifier",
+    "SGDRegressor",
     "TweedieRegressor",
 ]

@@ -130,7 +130,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         as_function("callback", self.callback)
         settings = Settings(
             intercept=self._intercept(),
-            solver=self.solver,
+            solver=self._solver_for(X),
             tol=self.tol,
             max_passes=self.max_passes,
             time_limit=self.time_limit,
@@ -162,6 +162,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self.n_iter_ = max(1, round(self.report_.passes))
         fitted.remove_checkpoint()
         return self
+
+    def _solver_for(self, X: Any) -> SolverLike:  # noqa: ANN401
+        """Who minimises, over these rows."""
+        return self.solver
 
     def _refuse_search_options(self, groups: Any) -> None:  # noqa: ANN401
         if groups is not None:
@@ -287,9 +291,12 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         return report
 
     def _learned(self) -> Model:
-        if "model_" not in vars(self):  # hasattr must say no before the first fit
+        if not self._is_trained():  # hasattr must say no before the first fit
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first")
         return self.model_
+
+    def _is_trained(self) -> bool:
+        return "model_" in vars(self)
 
     def _fitted_model(self) -> Model:
         check_is_fitted(self)
@@ -365,7 +372,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _start(self, data: Dataset, labels: AnyArray | None) -> Model | None:
         """The last model, if it may serve as a start."""
-        if not self.warm_start or "model_" not in vars(self) or self.model_.n_features != data.n_features:
+        if not self.warm_start or not self._is_trained() or self.model_.n_features != data.n_features:
             return None
         if not self._classifies:
             outputs = 1 if not self._several else 0 if labels is None else labels.shape[1]

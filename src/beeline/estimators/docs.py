@@ -29,6 +29,40 @@ alpha : float or "auto", default=1.0
     What multiplies the regularizer; larger means stronger regularization. "auto" searches for the best by
     cross-validation, and trains on all rows with it.
 """,
+    "alpha_sgd": """
+alpha : float, default=1e-6
+    What multiplies the regularizer; larger means stronger regularization. scikit-learn's default is 1e-4.
+""",
+    "solving_sgd": """
+shuffle : bool, default=True
+    Whether the rows of a batch are learned from in a random order; otherwise as they lie. `fit` with all rows at hand
+    takes them in random order in any case.
+solver : str, tuple or Solver, default="auto"
+    For `fit` with all rows at hand: "auto" is "sgd" from 5,000 rows on; with fewer, where the optimum takes no longer,
+    it is the fastest solver that certifies it. "sgd" is always stochastic, ("sgd", {"variant": "pegasos"}) has options.
+    Batches are learned from by "sgd".
+tol : float, default=1e-4
+    For a solver that certifies: stop when the model is at most this far, relatively, from the optimum.
+max_passes : float, default=1000
+    `fit` stops after so many passes over the data; "sgd" ends by itself when a pass hardly lowers J.
+time_limit : float or None, default=None
+    Stop after so many seconds, and take what was learned until then; for each call. None: no limit.
+memory : str, int or None, default=None
+    How much memory data may take, such as "400M", or bytes; an eighth is for rows of batches that are mixed (64 MB
+    where nothing is said). None: as much as is free.
+checkpoint : str, path or None, default=None
+    A folder in which `fit` keeps where it is, so that a process that was ended goes on from there when the same `fit`
+    is called again. Batches do not use it: `model_.save` keeps all that `from_model` goes on from.
+warm_start : bool, default=False
+    Whether `fit` begins from the last model where it has the same shape and classes.
+random_state : int, RandomState or None, default=None
+    The seed of the order of rows. None is the seed 0: the same data give the same bits, always.
+callback : callable, default=None
+    Is called after every iteration of `fit` with a `Step` (objective, passes, seconds), and after each buffer of
+    batches with a `StreamStep` (rows, seconds, loss, error); returning True stops the training.
+verbose : bool, default=False
+    Print a line each time.
+""",
     "class_weight": """
 class_weight : dict or "balanced", default=None
     What multiplies C for the rows of each class: {class: weight}, 1 where none is given. "balanced" gives every class

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from beeline._types import Floats
+from beeline.exceptions import ModelError
 from beeline.kernels import dot
 from beeline.model.model import Model
 
@@ -17,6 +18,10 @@ def unscaled(model: Model) -> tuple[Floats, Floats]:
     With x' = (x − shift)·factor, w·x' + b = (factor·w)·x + b − (shift·factor)·w. A scaling of rows to unit norm cannot
     be folded in; who exports must deal with it.
     """
+    if model.recipe is not None and model.recipe.hash_bits is not None:
+        raise ModelError(
+            "the model takes hashes of feature numbers, which no other format knows; train without hashing"
+        )
     scaling = model.recipe.scaling if model.recipe is not None else None
     if scaling is None or scaling.factor is None:
         return model.weights, model.intercepts

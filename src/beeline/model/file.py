@@ -16,6 +16,7 @@ import numpy as np
 
 from beeline import __version__
 from beeline._types import AnyArray, Floats
+from beeline.data.files.documents import from_plain, to_plain
 from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
 from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import BeelineError, CorruptModelError, ModelError, ModelVersionError
@@ -27,6 +28,7 @@ __all__ = ["FORMAT", "VERSION", "is_model_file", "load", "save"]
 
 FORMAT = "beeline-model"
 VERSION = 1
+_STATE = "state."  # begins the names of the arrays of a state
 _BEGINNING = 100  # bytes within which every model file names its format
 
 
@@ -41,6 +43,10 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         tensors["recipe.json"] = _to_bytes(model.recipe.to_json())
     if model.feature_names is not None:
         tensors["feature_names.json"] = _to_bytes(model.feature_names)
+    if model.state is not None:
+        arrays: Tensors = {}
+        tensors["state.json"] = _to_bytes(to_plain(model.state, arrays, _STATE))
+        tensors |= arrays
     description = json.dumps(_describe(model), ensure_ascii=False, allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "model": description}
     metadata["checksum"] = checksum(description, tensors)
@@ -116,6 +122,9 @@ def _build(record: dict[str, Any], tensors: Tensors) -> Model:
         if not isinstance(record[name], dict):
             raise ModelError(f"{name} must be a JSON object")
     recipe = json.loads(tensors["recipe.json"].tobytes()) if "recipe.json" in tensors else None
+    state = json.loads(tensors["state.json"].tobytes()) if "state.json" in tensors else None
+    if not isinstance(state, dict | None):
+        raise ModelError("the state must be a JSON object")
     return Model(
         weights=_weights_from_tensors(tensors, record["n_features"], record["n_outputs"]),
         intercepts=_floats(tensors["intercepts"]),
@@ -130,6 +139,7 @@ def _build(record: dict[str, Any], tensors: Tensors) -> Model:
         recipe=None if recipe is None else Recipe.from_json(recipe),
         settings=record["settings"],
         report=None if record["report"] is None else Report.from_json(record["report"]),
+        state=None if state is None else from_plain(state, tensors),
         version=str(record["beeline"]),
     )
 

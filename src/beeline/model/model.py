@@ -78,6 +78,8 @@ class Model:
         What the training was asked for, as plain JSON.
     report
         What the training says about itself.
+    state
+        What training goes on from, as numbers, texts and arrays in lists and dictionaries; None: it cannot go on.
     version
         The version of beeline that trained it.
     """
@@ -95,6 +97,7 @@ class Model:
     recipe: Recipe | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     report: Report | None = None
+    state: dict[str, Any] | None = None
     version: str = ""
 
     def __post_init__(self) -> None:
@@ -158,6 +161,8 @@ class Model:
         """A feature's name, or its number as its source counts."""
         if self.feature_names is not None:
             return self.feature_names[feature]
+        if self.recipe is not None and self.recipe.hash_bits is not None:
+            return f"hash {feature}"
         return str(feature + (self.recipe.index_base if self.recipe is not None else 0))
 
     def output_name(self, output: int) -> str:
@@ -274,6 +279,7 @@ class Model:
             ("columns", recipe.columns, self.recipe.columns),
             ("scaling", recipe.scaling, self.recipe.scaling),
             ("numbering of features", recipe.index_base, self.recipe.index_base),
+            ("hashing of features", recipe.hash_bits, self.recipe.hash_bits),
         ):
             if theirs != ours:
                 raise DataError(

@@ -15,7 +15,16 @@ from beeline._words import shortened
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import LabelError, ParameterError
 
-__all__ = ["ClassWeight", "Classes", "class_weights", "count_labels", "find_classes", "find_sets"]
+__all__ = [
+    "ClassWeight",
+    "Classes",
+    "class_weights",
+    "count_labels",
+    "find_classes",
+    "find_sets",
+    "first_fraction",
+    "numbered",
+]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
@@ -55,11 +64,11 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
     texts
         Where the labels are numbers of texts, those texts.
     """
-    if (two := _as_two(y)) is None and (row := _first_fraction(y)) is not None:
+    if (two := _as_two(y)) is None and (row := first_fraction(y)) is not None:
         raise LabelError(
             f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
         )
-    names, numbers = two or _numbered(y)
+    names, numbers = two or numbered(y)
     if texts is None and weights is None and len(names) > 1:
         return Classes(names, numbers)  # which are in order
     if texts is not None:
@@ -117,7 +126,7 @@ def find_sets(y: AnyArray | LabelSets, texts: tuple[str, ...] | None = None) -> 
 
 def count_labels(y: AnyArray) -> int | None:
     """How many different labels there are; None where one is not a whole number."""
-    if _first_fraction(y) is not None:
+    if first_fraction(y) is not None:
         return None
     present = _present(y)
     return len(np.unique(y)) if present is None else int(np.count_nonzero(present))
@@ -130,7 +139,7 @@ def _pieces(n: int) -> Iterator[slice]:
     return (slice(start, start + _PIECE) for start in range(0, n, _PIECE))
 
 
-def _first_fraction(y: AnyArray) -> int | None:
+def first_fraction(y: AnyArray) -> int | None:
     """The row of the first label that is not a whole number."""
     if y.dtype.kind == "f":
         for piece in _pieces(len(y)):
@@ -158,7 +167,7 @@ def _above(y: AnyArray, low: Any) -> Ints:  # noqa: ANN401
 
 
 def _as_two(y: AnyArray) -> tuple[AnyArray, AnyArray] | None:
-    """As `_numbered` where there are two labels, whole numbers both: the usual case, in a fifth of the time."""
+    """As `numbered` where there are two labels, whole numbers both: the usual case, in a fifth of the time."""
     if y.dtype.kind not in "iuf" or not len(y):
         return None
     low, high = y.min(), y.max()
@@ -173,7 +182,7 @@ def _as_two(y: AnyArray) -> tuple[AnyArray, AnyArray] | None:
     return np.array([low, high], y.dtype), numbers
 
 
-def _numbered(y: AnyArray) -> tuple[AnyArray, AnyArray]:
+def numbered(y: AnyArray) -> tuple[AnyArray, AnyArray]:
     """(the distinct labels, the number of each row's label)."""
     present = _present(y)
     if present is not None:  # sorting millions of labels takes a second

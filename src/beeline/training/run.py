@@ -106,7 +106,9 @@ def train(  # noqa: PLR0913
     """
     objectives = _problems(task, solver)
     check_own_parts(objectives[0])
-    chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None and not searched)
+    chosen = choose_solver(
+        objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None and not searched
+    )
     chosen = chosen.with_time_limit(time_limit)
     starts = _starts(objectives, start)
     kept = None if checkpoint is None else _checkpoints(checkpoint, task, chosen, objectives, starts, renew=searched)

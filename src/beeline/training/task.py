@@ -28,7 +28,7 @@ from beeline.regularizers import Regularizer
 if TYPE_CHECKING:
     from beeline.index import StoreIndex
 
-__all__ = ["Multiclass", "Task"]
+__all__ = ["Multiclass", "Task", "form_of_classes", "joint_loss_of"]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
 _MULTICLASS = get_args(Multiclass)
@@ -148,26 +148,17 @@ class Task:
     @cached_property
     def form(self) -> str:
         """How classes are told apart: `multiclass`, decided."""
-        if self.joint_only:
-            return self.loss.name
-        if self.multiclass != "auto":
-            return self.multiclass
-        several = self.n_classes is not None and self.n_classes > 2
-        return "softmax" if several and isinstance(self.loss, Logistic) and self.regularizer.smooth else "ovr"
+        return form_of_classes(self.loss, self.multiclass, self.regularizer, self.n_classes)
 
     @cached_property
     def joint_only(self) -> bool:
         """Whether the loss says itself how classes are told apart."""
-        return isinstance(self.loss, VectorLoss) or self.loss.scope != "row"
+        return _says_form(self.loss)
 
     @cached_property
     def joint_loss(self) -> Loss | None:
         """The loss of all outputs together; None where each output has a problem of its own."""
-        if isinstance(self.loss, VectorLoss):
-            return self.loss if self.loss.output_loss is None else None
-        if self.loss.scope != "row":
-            return self.loss
-        return _JOINT[self.form][0]() if self.form in _JOINT else None
+        return joint_loss_of(self.loss, self.form)
 
     @property
     def costs(self) -> Floats:
@@ -238,3 +229,26 @@ class Task:
     def with_data(self, data: Dataset) -> Task:
         """The same task over other rows, in the same order."""
         return replace(self, data=data, index=None, opened=None)
+
+
+def form_of_classes(loss: Loss, multiclass: Multiclass, regularizer: Regularizer, n_classes: int | None) -> str:
+    """How so many classes are told apart: `multiclass`, decided; where there are none, `ovr`."""
+    if _says_form(loss):
+        return loss.name
+    if multiclass != "auto":
+        return multiclass
+    several = n_classes is not None and n_classes > 2
+    return "softmax" if several and isinstance(loss, Logistic) and regularizer.smooth else "ovr"
+
+
+def joint_loss_of(loss: Loss, form: str) -> Loss | None:
+    """The loss of all outputs together; None where each output has a problem of its own."""
+    if isinstance(loss, VectorLoss):
+        return loss if loss.output_loss is None else None
+    if loss.scope != "row":
+        return loss
+    return _JOINT[form][0]() if form in _JOINT else None
+
+
+def _says_form(loss: Loss) -> bool:
+    return isinstance(loss, VectorLoss) or loss.scope != "row"

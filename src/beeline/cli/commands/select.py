@@ -149,7 +149,7 @@ def select(
             "compare_cold": cold,
         }
         limits |= {"max_passes": training.max_passes, "search_epsilon": training.searches_epsilon}
-        limits |= {"time_limit": training.time_limit} if output is None else {}  # else some of it is for the model
+        limits |= {"time_limit": training.seconds} if output is None else {}  # else some of it is for the model
         settings = Settings(C="auto", selecting=searching.selecting(**limits), **training.to_settings(threads))
         target = None if output is None else checked_model(output)
         page = searching.checked_files(sources, output)

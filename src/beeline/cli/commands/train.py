@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
+
+from beeline.cli.input.streaming import STANDARD_INPUT, StreamRequest, said_options, train_stream
 from beeline.cli.options.common import Debug, Json, Threads, print_json, use_threads
 from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.groups import with_group
@@ -23,6 +26,7 @@ __all__ = ["train"]
 @with_group("searching", SearchOptions)
 @with_group("training", TrainingOptions)
 def train(
+    context: click.Context,
     sources: Annotated[list[str], Positional("DATA")],
     *,
     output: Annotated[
@@ -42,6 +46,14 @@ def train(
             "What multiplies the loss of every row; smaller regularizes more. auto searches for the best.", "C", "--C"
         ),
     ] = "1.0",
+    alpha: Annotated[
+        float | None,
+        panel_option(
+            "What multiplies the regularizer, where the mean of the losses is minimised; instead of --C. Of rows that "
+            "are learned from as they are read it is 1e-6 when not given.",
+            "NUMBER",
+        ),
+    ] = None,
     training: TrainingOptions,
     tol: Annotated[float, panel_option("Stop at this relative distance from the optimum.", "PART")] = 1e-4,
     probability: Annotated[
@@ -50,6 +62,22 @@ def train(
             "Calibrate probabilities for a loss that gives scores only; trains five times more.", None, "--probability"
         ),
     ] = False,
+    stream: Annotated[
+        bool,
+        Option(
+            "Learn from the rows as they are read, once, by stochastic steps, in bounded memory; always so where DATA "
+            "is -, standard input.",
+            ("--stream",),
+        ),
+    ] = False,
+    start: Annotated[
+        str | None,
+        Option(
+            "Go on from this model with the rows of DATA, which are learned from as they are read.",
+            ("--continue",),
+            metavar="MODEL",
+        ),
+    ] = None,
     searching: SearchOptions,
     threads: Threads = None,
     json: Json = False,
@@ -64,10 +92,19 @@ def train(
     same command is given again. Where there is reason to doubt a model, it is saved too; a warning says why and
     what to do, and the exit code is 3.
 
+    With --stream, or where DATA is -, rows are learned from as they come, once. Such a model goes on with more rows by
+    --continue, to the same bits as if they had come at once.
+
     Example: beeline train train.csv.gz -o income.model --label income --scale standard
+
+    Example: zcat log.svm.gz | beeline train - --solver sgd -o clicks.model
     """
     with one_line_errors(debug):
         use_threads(threads)
+        if stream or start is not None or STANDARD_INPUT in sources:
+            request = StreamRequest(sources, reading, training, alpha, start, said_options(context))
+            train_stream(request, output, json=json)
+            return
         from beeline.cli.input.learning import fitted, prepare
         from beeline.cli.input.searching import leave_interrupted, search_for_C, was_interrupted
         from beeline.cli.input.targets import checked_model
@@ -76,6 +113,8 @@ def train(
         from beeline.cli.output.show_model import show_trained
 
         more = {"tol": tol, "probability": probability, **training.to_settings(threads)}
+        if alpha is not None:
+            more |= _with_alpha(alpha, context)
         settings = _settings(C, training, searching, more)
         target = checked_model(output)
         page = searching.checked_files(sources, output)
@@ -99,6 +138,16 @@ def train(
         if selection is not None and was_interrupted(selection):
             leave_interrupted(f"the model with the best C so far was saved as {output}" + training.goes_on)
         prepared.concerns.leave()
+
+
+def _with_alpha(alpha: float, context: click.Context) -> dict[str, Any]:
+    """The strength of Ω, said by alpha."""
+    from beeline._sentences import Argument
+    from beeline.exceptions import ParameterError
+
+    if "C" in said_options(context):
+        raise ParameterError(Argument("alpha"), " says what ", Argument("C"), " says; leave one of them out")
+    return {"alpha": alpha}
 
 
 def _settings(C: str, training: TrainingOptions, searching: SearchOptions, more: dict[str, Any]) -> Settings:

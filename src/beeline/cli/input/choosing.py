@@ -10,10 +10,13 @@ from beeline.exceptions import LabelError, ParameterError
 from beeline.training.labels import count_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from beeline._types import AnyArray
     from beeline.data.core.dataset import Dataset
     from beeline.training.labels import ClassWeight
 
-__all__ = ["choose_loss", "parse_class_weights"]
+__all__ = ["choose_loss", "loss_for", "parse_class_weights"]
 
 _FEW, _MOST = 20, 1000
 
@@ -29,8 +32,13 @@ def choose_loss(data: Dataset) -> tuple[str, str]:
         raise LabelError("the data have no labels; name the column that holds them by --label")
     if isinstance(labels, LabelSets):
         raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
-    if data.recipe is not None and data.recipe.label_categories is not None:
-        return "logistic", f"labels are {len(data.recipe.label_categories):,} different texts"
+    return loss_for(labels, None if data.recipe is None else data.recipe.label_categories)
+
+
+def loss_for(labels: AnyArray, texts: Sequence[str] | None) -> tuple[str, str]:
+    """(the loss for labels, or for the numbers of texts, why)."""
+    if texts is not None:
+        return "logistic", f"labels are {len(texts):,} different texts"
     distinct = count_labels(labels)
     if distinct is None:
         return "squared", "labels are real numbers; --loss logistic is for classes"
@@ -39,13 +47,12 @@ def choose_loss(data: Dataset) -> tuple[str, str]:
     return "squared", f"labels are {distinct:,} different numbers; --loss logistic takes them as classes"
 
 
-def parse_class_weights(given: list[str], data: Dataset) -> ClassWeight:
-    """The class weights that were given as LABEL=WEIGHT, or `balanced`."""
+def parse_class_weights(given: list[str], *, texts: bool) -> ClassWeight:
+    """The class weights that were given as LABEL=WEIGHT, or `balanced`; `texts`: whether labels are texts."""
     if not given:
         return None
     if given == ["balanced"]:
         return "balanced"
-    texts = data.recipe is not None and data.recipe.label_categories is not None
     weights: dict[Any, float] = {}
     for item in given:
         label, separator, weight = item.rpartition("=")

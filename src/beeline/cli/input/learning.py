@@ -76,7 +76,9 @@ def prepare(
         if options.named_loss is None:
             name, why = choose_loss(data)
             settings = replace(settings, loss=name)
-        settings = replace(settings, class_weight=parse_class_weights(options.class_weight or [], data))
+        texts = data.recipe is not None and data.recipe.label_categories is not None
+        weights = parse_class_weights(options.class_weight or [], texts=texts)
+        settings = replace(settings, class_weight=weights)
         yield Prepared(data, settings, why)
 
 

@@ -9,7 +9,7 @@ __all__ = ["begin_prefetch"]
 
 _COMMANDS = ("train", "select")
 _NOT_DATA = ("-o", "--output", "--resume", "--report")
-_WAITS = ("-h", "--help", "--memory", "--cache")
+_WAITS = ("-h", "--help", "--memory", "--cache", "--stream", "--continue")
 
 
 def begin_prefetch(arguments: list[str]) -> None:

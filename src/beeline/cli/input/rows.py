@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beeline._sentences import Argument
-from beeline.data.convert import is_store, open_reader, open_store
+from beeline.data.convert import by_recipe, is_store, open_reader, open_store
 from beeline.data.core.block import Block
 from beeline.data.files.finding import find_files
 from beeline.data.options import ReadOptions
@@ -118,18 +118,10 @@ class Walk:
 
 
 def _by_recipe(options: ReadOptions, recipe: Recipe | None, paths: list[str]) -> ReadOptions:
-    """The options with the model's recipe; numbered features that are not scaled may go beyond it."""
+    """The options with the model's recipe."""
     if recipe is None:
         return options
     from beeline.data.files.finding import detect_format
 
     kind = options.format if options.format != "auto" else detect_format(find_files(paths)[0])
-    if kind == "libsvm" and recipe.columns is None and recipe.scaling.kind == "none":
-        if options.scale != "none":
-            raise ParameterError(
-                Argument("scale", options.scale), " has no meaning here: the model was trained without scaling"
-            )
-        if options.zero_based is None:
-            return replace(options, zero_based=recipe.index_base == 0)
-        return options
-    return replace(options, recipe=recipe)
+    return by_recipe(options, recipe, kind)

@@ -8,8 +8,9 @@ from beeline.cli.output.errors import print_line
 
 if TYPE_CHECKING:
     from beeline.cli.input.rows import Walk
+    from beeline.data.reader import Reader
 
-__all__ = ["show_passed_over"]
+__all__ = ["show_passed_over", "show_passed_over_by"]
 
 
 def show_passed_over(walk: Walk) -> None:
@@ -20,9 +21,12 @@ def show_passed_over(walk: Walk) -> None:
             f"{walk.strange_entries:,} entries belong to features that the model has never seen, and were passed over",
             color="33",
         )
-    reader = walk.reader
-    if reader is None:
-        return
+    if walk.reader is not None:
+        show_passed_over_by(walk.reader)
+
+
+def show_passed_over_by(reader: Reader) -> None:
+    """Say what a reader has passed over."""
     if reader.bad_lines.count:
         example = reader.bad_lines.examples[0]
         print_line("warning", f"{reader.bad_lines.count:,} bad lines skipped; the first: {example}", color="33")

@@ -29,6 +29,7 @@ _METAVARS = {
     "text": "COLUMN",
     "delimiter": "CHARACTER",
     "n_features": "N",
+    "hash": "BITS",
     "max_categories": "N",
     "format": "FORMAT",
     "missing": "HOW",
@@ -39,7 +40,7 @@ _METAVARS = {
 _COLUMNS = ("label", "weight", "query", "ignore", "text")
 _PANELS = {
     "Tables (CSV, Parquet, Arrow)": (*_COLUMNS, "delimiter", "header", "missing", "max_categories"),
-    "LIBSVM text": ("zero_based", "n_features", "multilabel", "skip_bad_lines"),
+    "LIBSVM text": ("zero_based", "n_features", "hash", "multilabel", "skip_bad_lines"),
     "Values": ("scale", "dtype", "layout", "allow_nonfinite"),
 }
 _NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store

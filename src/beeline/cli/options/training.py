@@ -131,11 +131,12 @@ class TrainingOptions:
     ] = None
     max_passes: Annotated[float, panel_option("Stop after so many passes over the data.", "N")] = 1000
     time_limit: Annotated[
-        float | None,
+        str | None,
         panel_option(
-            "Stop after so many seconds, reading not included, and take the best so far; a search gets four fifths of "
-            "them where a model is trained after it.",
-            "SECONDS",
+            "Stop after so many seconds, or a time such as 10s, 5m or 1.5h, and take the best so far. Reading is not "
+            "included, but of rows that are learned from as they are read. A search gets four fifths of the time where "
+            "a model is trained after it.",
+            "TIME",
         ),
     ] = None
     seed: Annotated[int, panel_option("The same seed gives the same model, bit by bit.", "N")] = 0
@@ -180,6 +181,11 @@ class TrainingOptions:
         return "" if self.checkpoint is None else f"; the same command goes on from {self.checkpoint}"
 
     @property
+    def seconds(self) -> float | None:
+        """The time limit."""
+        return None if self.time_limit is None else _parse_seconds(self.time_limit)
+
+    @property
     def searches_epsilon(self) -> bool:
         """Whether ε is to be searched for."""
         return self.epsilon == "auto"
@@ -200,9 +206,10 @@ class TrainingOptions:
                 Argument("regularizer", "elastic_net"),
                 "; leave it out",
             )
-        same = ["nonnegative", "intercept", "multiclass", "max_passes", "time_limit", "seed"]
+        same = ["nonnegative", "intercept", "multiclass", "max_passes", "seed"]
         same += ["checkpoint", "checkpoint_interval"]
         return {name: getattr(self, name) for name in same} | {
+            "time_limit": self.seconds,
             "solver": self._solver(),
             "resources": Resources(self.memory, threads),
             "loss": get_loss(loss, **self._loss_settings(loss)),
@@ -274,6 +281,21 @@ def _named_value(option: str, item: str) -> tuple[str, Any]:
     if not (name and sign and text and isinstance(value, kinds)):
         raise ParameterError(Argument(option), f" must be a name with {words}, not {item!r}")
     return name, value
+
+
+def _parse_seconds(text: str) -> float:
+    """Seconds from a number, or from a text such as 10s, 5m or 1.5h."""
+    from beeline._sentences import Argument
+    from beeline.exceptions import ParameterError
+
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise ParameterError(
+            Argument("time_limit"), f" must be a number of seconds, or a time such as 10s, 5m or 1.5h, not {text!r}"
+        ) from None
 
 
 def number_or_auto(name: str, text: str) -> float | Literal["auto"]:

@@ -39,6 +39,14 @@ def _of_index(step: Step) -> list[str]:
     return [f"read {read} ({100 * step.passes:.2g} % of the rows)", f"active {step.facts['active']:,.0f}"]
 
 
+def _of_rows_before(step: Step) -> list[str]:
+    """How rows were predicted before they were learned from."""
+    told = [f"loss {step.facts['progressive_loss']:.4g}"]
+    if "progressive_error" in step.facts:
+        told.append(f"wrong {100 * step.facts['progressive_error']:.3g} %")
+    return told
+
+
 class _Line:
     def __init__(self, tol: float) -> None:
         self.tol, self.started, self.shown = tol, time.perf_counter(), 0.0
@@ -53,6 +61,8 @@ class _Line:
         told = [f"pass {step.passes:.0f}", f"objective {step.objective:.6g}", f"gap {gap}", f"{seconds:.1f} s"]
         if "bytes_read" in step.facts:
             told[:1] = _of_index(step)
+        if "progressive_loss" in step.facts:
+            told[1:3] = _of_rows_before(step)
         if (left := self._time_left(step, seconds)) is not None:
             told.append(f"about {left:.0f} s left")
         sys.stderr.write("\r\x1b[Ktraining  " + "  ".join(told))

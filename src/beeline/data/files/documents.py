@@ -18,7 +18,7 @@ import numpy as np
 from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, map_tensors, write_tensors
 from beeline.exceptions import SourceError
 
-__all__ = ["Document", "read_document", "write_document"]
+__all__ = ["Document", "from_plain", "read_document", "to_plain", "write_document"]
 
 Document = dict[str, Any]
 _ARRAY, _NUMBER = "$array", "$number"  # the keys of what JSON has no word for
@@ -27,7 +27,7 @@ _ARRAY, _NUMBER = "$array", "$number"  # the keys of what JSON has no word for
 def write_document(path: str | os.PathLike[str], kind: str, version: int, document: Document) -> None:
     """Write a document; the same one gives the same bytes."""
     tensors: Tensors = {}
-    description = json.dumps(_to_json(document, tensors), ensure_ascii=False, allow_nan=False)
+    description = json.dumps(to_plain(document, tensors), ensure_ascii=False, allow_nan=False)
     metadata = {"format": kind, "version": str(version), "description": description}
     write_tensors(path, metadata | {"checksum": checksum(description, tensors)}, tensors)
 
@@ -54,30 +54,31 @@ def read_document(path: Path, kind: str, version: int, what: str) -> Document:
     description = metadata.get("description", "")
     if metadata.get("checksum") != checksum(description, tensors):
         raise SourceError(f"{path} was altered after it was written; remove it to begin anew")
-    document: Document = _from_json(json.loads(description), tensors)
+    document: Document = from_plain(json.loads(description), tensors)
     return document
 
 
-def _to_json(value: Any, tensors: Tensors) -> Any:  # noqa: ANN401
-    """The value in JSON, with the names of arrays; numbers that JSON does not know are texts."""
+def to_plain(value: Any, tensors: Tensors, prefix: str = "") -> Any:  # noqa: ANN401
+    """The value in JSON, with the names of arrays, which go among the tensors; numbers that JSON lacks are texts."""
     if isinstance(value, np.ndarray):
-        name = f"{len(tensors):06d}"
+        name = f"{prefix}{len(tensors):06d}"
         tensors[name] = value
         return {_ARRAY: name}
     if isinstance(value, Mapping):
-        return {str(key): _to_json(one, tensors) for key, one in value.items()}
+        return {str(key): to_plain(one, tensors, prefix) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_json(one, tensors) for one in value]
+        return [to_plain(one, tensors, prefix) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     return {_NUMBER: repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _from_json(value: Any, tensors: Tensors) -> Any:  # noqa: ANN401
+def from_plain(value: Any, tensors: Tensors) -> Any:  # noqa: ANN401
+    """The value that `to_plain` described."""
     if isinstance(value, list):
-        return [_from_json(one, tensors) for one in value]
+        return [from_plain(one, tensors) for one in value]
     if not isinstance(value, dict):
         return value
     if _ARRAY in value:
         return tensors[value[_ARRAY]]
-    return float(value[_NUMBER]) if _NUMBER in value else {key: _from_json(one, tensors) for key, one in value.items()}
+    return float(value[_NUMBER]) if _NUMBER in value else {key: from_plain(one, tensors) for key, one in value.items()}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
 
 from beeline._sentences import Argument, Sentence
+from beeline.data.files.pipe import Pipe
 from beeline.exceptions import DataError, FormatError, ParameterError, SourceError
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ __all__ = [
     "open_random",
     "open_stream",
     "reading",
+    "standard_input",
     "total_size",
 ]
 
@@ -80,6 +83,8 @@ class SourceFile:
         Found by its first bytes, whatever its name says.
     filesystem
         The pyarrow file system that holds it, None for a local file.
+    pipe
+        Where its bytes come from where they come only once; None: it can be read as often as needed.
     """
 
     name: str
@@ -87,11 +92,12 @@ class SourceFile:
     size: int | None
     compression: Compression
     filesystem: pyarrow.fs.FileSystem | None = None
+    pipe: Pipe | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether it is local and not compressed, so that parts of it can be read by a descriptor."""
-        return self.filesystem is None and self.compression == "none"
+        return self.filesystem is None and self.compression == "none" and self.pipe is None
 
     @property
     def ending(self) -> str:
@@ -140,6 +146,22 @@ def _find(name: str) -> list[SourceFile]:
     else:
         raise SourceError(f"{name}: no such file or folder")
     return [_local(p) for p in paths]
+
+
+def standard_input(file: BinaryIO | None = None) -> SourceFile:
+    """What comes through a pipe, plain or compressed, as a file that is read once.
+
+    Parameters
+    ----------
+    file
+        Where it comes from; None: standard input.
+    """
+    pipe = Pipe(sys.stdin.buffer if file is None else file, "standard input")
+    with reading(pipe.name):
+        head = pipe.open().read(8)
+    if not head:
+        raise SourceError(f"{pipe.name} is empty")
+    return SourceFile(pipe.name, "-", None, _compression(head), pipe=pipe)
 
 
 def total_size(files: Sequence[SourceFile]) -> int | None:
@@ -237,7 +259,12 @@ def _open(file: SourceFile) -> tuple[Any, Any]:
         return raw, raw
     import pyarrow
 
-    if file.filesystem is None:
+    if file.pipe is not None:
+        raw = file.pipe.open()
+        if file.compression == "none":
+            return raw, raw
+        stream = pyarrow.PythonFile(raw, mode="r")
+    elif file.filesystem is None:
         raw = stream = pyarrow.OSFile(file.path)
     else:
         # Every read of a remote file is a request: ask for few large ones.
@@ -259,6 +286,10 @@ def open_stream(file: SourceFile, on_read: Callable[[int], None] | None = None) 
 
 def open_random(file: SourceFile) -> Any:  # noqa: ANN401 — pyarrow is not typed
     """Open a file for reading anywhere, as formats with a footer need; a pyarrow `NativeFile`."""
+    if file.pipe is not None:
+        raise DataError(
+            f"{file.name}: the format is read from its end, which a pipe cannot do; save it to a file first"
+        )
     if file.compression != "none":
         raise DataError(f"{file.name}: {file.compression} over a format that needs random access; decompress it first")
     import pyarrow

@@ -30,7 +30,7 @@ class NpzReader(Reader):
     def __init__(self, files: list[SourceFile], options: ReadOptions, progress: Progress | None = None) -> None:
         super().__init__(progress)
         columns = ("label", "weight", "query", "ignore", "text", "delimiter", "header", "missing", "max_categories")
-        options.refuse((*columns, "zero_based", "n_features", "multilabel", "skip_bad_lines"), ".npz files")
+        options.refuse((*columns, "zero_based", "n_features", "hash", "multilabel", "skip_bad_lines"), ".npz files")
         self._files, self._options = files, options
         widths = []
         for file in files:

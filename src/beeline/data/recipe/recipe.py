@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from beeline._types import AnyArray
+from beeline.data.recipe.hashing import MOST_BITS
 from beeline.data.recipe.scaling import Scaling
 from beeline.exceptions import DataError
 
@@ -17,7 +18,7 @@ __all__ = ["Column", "Recipe"]
 
 ColumnKind = Literal["numeric", "categories"]
 
-_VERSION = 1
+_VERSION = 2  # of recipes that hash; others are written as 1, which earlier versions read
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class Recipe:
         Columns of the table that were left out, and are left out of new tables too.
     scaling
         How the features are scaled, after missing values were filled.
+    hash_bits
+        Features are hashes, of so many bits, of the numbers in LIBSVM text; None: they are the numbers.
     """
 
     n_features: int
@@ -127,6 +130,7 @@ class Recipe:
     label_categories: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
     scaling: Scaling = field(default_factory=Scaling)
+    hash_bits: int | None = None
 
     def __post_init__(self) -> None:
         if not _is_count(self.n_features):
@@ -136,6 +140,11 @@ class Recipe:
         for name in ("label", "weight", "query"):
             if not isinstance(getattr(self, name), str | None):
                 raise DataError(f"the {name} column of a recipe must be named by a text")
+        if self.hash_bits is not None:
+            if type(self.hash_bits) is not int or not 1 <= self.hash_bits <= MOST_BITS or self.columns is not None:
+                raise DataError(f"features cannot be hashed to {self.hash_bits!r} bits")
+            if self.n_features != 1 << self.hash_bits:
+                raise DataError(f"hashes of {self.hash_bits} bits cannot make {self.n_features} features")
         if self.columns is not None:
             self._check_columns(self.columns)
         if self.scaling.n_features not in (None, self.n_features):
@@ -170,8 +179,9 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON that `from_json` reads back exactly."""
-        return {
-            "version": _VERSION,
+        more = {} if self.hash_bits is None else {"hash_bits": self.hash_bits}
+        return more | {
+            "version": _VERSION if more else 1,
             "n_features": self.n_features,
             "columns": None if self.columns is None else [column.to_json() for column in self.columns],
             "index_base": self.index_base,
@@ -192,7 +202,8 @@ class Recipe:
             raise DataError(
                 f"this recipe has version {record['version']} and this beeline knows up to {_VERSION}; update beeline"
             )
-        plain = ("n_features", "index_base", "label", "weight", "query")
+        plain: tuple[str, ...] = ("n_features", "index_base", "label", "weight", "query")
+        plain += ("hash_bits",) if record["version"] > 1 else ()
         _check_fields(record, {"version", "columns", "label_categories", "ignored", "scaling", *plain}, "a recipe")
         columns, categories = record["columns"], record["label_categories"]
         if not isinstance(columns, list | None):

@@ -169,7 +169,7 @@ class _Readable:
 class MemorySource(_Typed):
     """Record batches that are already in memory."""
 
-    def __init__(self, schema: Any, batches: list[Any], name: str = "the table") -> None:  # noqa: ANN401
+    def __init__(self, schema: Any, batches: Iterable[Any], name: str = "the table") -> None:  # noqa: ANN401
         self.name = name
         self.total_bytes = None
         self._batches = batches

@@ -55,7 +55,8 @@ class CsvSource(TableSource):
     def settle(self, names: Iterable[str]) -> None:
         """Look further for the types of columns that have no value in the first rows."""
         unsettled = [name for name in names if pa.types.is_null(self.types[name])]
-        walk = self._walk_text(_LARGEST_PIECE, NoProgress()) if unsettled else iter(())
+        further = unsettled and all(file.pipe is None for file in self._files)
+        walk = self._walk_text(_LARGEST_PIECE, NoProgress()) if further else iter(())
         for _, header, piece in walk:
             found = _infer(piece.text[: piece.stop], header, piece.quoted_newlines, unsettled)
             self.types.update({name: type_ for name, type_ in found.items() if not pa.types.is_null(type_)})

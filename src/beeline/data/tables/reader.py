@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ class TableReader(Reader):
         super().__init__(progress)
         if not isinstance(source, TableSource):
             source = _open(source, options)
-        options.refuse(("zero_based", "n_features", "multilabel"), "tables")
+        options.refuse(("zero_based", "n_features", "hash", "multilabel"), "tables")
         self.unknown_categories: dict[str, int] = {}
         self._source, self._options = source, options
         self._roles = assign_roles(list(source.types), options, f"{source.name}: ")
@@ -92,12 +93,37 @@ class TableReader(Reader):
 
     def blocks(self, memory: int) -> Iterator[Block]:
         """All rows in order."""
-        assembler, targets = self._tools()
-        for piece in self._decided(self._walk("reading", memory)):
+        yield from self._blocks_of(self._walk("reading", memory), memory)
+
+    def blocks_once(self, memory: int) -> Iterator[Block]:
+        """All rows in order, in one walk.
+
+        Categories, fill values and scaling are those of the first rows, up to a quarter of the memory; a category that
+        comes later sets no indicator and is counted in `unknown_categories`. Text labels that come later are added to
+        the recipe's.
+        """
+        pieces: Iterator[Piece] = self._walk("reading", memory)
+        if self._recipe is None:
+            learner = self._learner()
+            if learner.needed:
+                first = list(_first_bytes(pieces, memory // 4))
+                for piece in first:
+                    learner.add(piece)
+                pieces = chain(_used_up(first), pieces)
+            self._learned(learner)
+        yield from self._blocks_of(pieces, memory, grows=True)
+
+    def _blocks_of(self, pieces: Iterator[Piece], memory: int, *, grows: bool = False) -> Iterator[Block]:
+        assembler = self._assembler()
+        targets = TargetColumns(self._roles, self.recipe.label_categories, grows=grows)
+        for piece in self._decided(pieces):
             for part in _parts(piece, max(1, memory // 4 // self._row_bytes())):
                 builder = RowsBuilder(assembler, is_sparse=bool(self._is_sparse))
                 builder.add(part)
                 sides = targets.read([part])
+                if grows:
+                    self._recipe = replace(self.recipe, label_categories=targets.label_categories)
+                    self._report(assembler)
                 self.progress.advance(0, part.n_rows)
                 yield self._finished(builder, sides)
         self._report(assembler)
@@ -258,6 +284,22 @@ def _open(files: list[SourceFile], options: ReadOptions) -> TableSource:
 def _joined(parts: list[AnyArray | None]) -> AnyArray | None:
     present = [part for part in parts if part is not None]
     return np.concatenate(present) if present else None
+
+
+def _first_bytes(pieces: Iterator[Piece], most: int) -> Iterator[Piece]:
+    """The first pieces, up to so many bytes of columns; those that follow are left."""
+    size = 0
+    for piece in pieces:
+        yield piece
+        size += sum(batch.nbytes for batch in piece.batches)
+        if size >= most:
+            return
+
+
+def _used_up(pieces: list[Piece]) -> Iterator[Piece]:
+    """The pieces, each given back as it is taken."""
+    while pieces:
+        yield pieces.pop(0)
 
 
 def _first_rows(pieces: list[Piece], rows: int) -> list[Piece]:

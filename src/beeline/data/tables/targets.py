@@ -30,12 +30,19 @@ class TargetColumns:
         Which columns they are.
     label_categories
         The recipe's; None: labels are numbers.
+    grows
+        Whether labels that are none of them are added behind them; otherwise one is an error.
     """
 
-    def __init__(self, roles: Roles, label_categories: tuple[str, ...] | None) -> None:
-        self._roles = roles
+    def __init__(self, roles: Roles, label_categories: tuple[str, ...] | None, *, grows: bool = False) -> None:
+        self._roles, self._grows = roles, grows
         self._categories = None if label_categories is None else pa.array(label_categories, pa.string())
         self._query_numbers: dict[str, int] = {}
+
+    @property
+    def label_categories(self) -> tuple[str, ...] | None:
+        """The texts that labels stand for, so far."""
+        return None if self._categories is None else tuple(self._categories.to_pylist())
 
     def read(self, pieces: list[Piece]) -> dict[str, Any]:
         """The labels, weights and queries of all rows, by these names."""
@@ -65,6 +72,10 @@ class TargetColumns:
         return _finite(array, name, piece, row, LabelError, "label")
 
     def _label_numbers(self, array: Any, name: str, piece: Piece, row: int) -> Floats:  # noqa: ANN401
+        if self._grows:
+            used = array.dictionary.take(pc.unique(array.indices))  # in the order of their appearance
+            new = used.filter(pc.is_null(pc.index_in(used, value_set=self._categories)))
+            self._categories = pa.concat_arrays([self._categories, new])
         numbers = pc.index_in(array.dictionary, value_set=self._categories).take(array.indices)
         if numbers.null_count:
             at = pc.index(numbers.is_null(), value=True).as_py()

@@ -144,23 +144,34 @@ def first_dialect(options: ReadOptions) -> Dialect:
             raise ParameterError(
                 Argument("n_features", n_features), f" contradicts the recipe, which has {recipe.n_features}"
             )
+        if options.hash not in (None, recipe.hash_bits):
+            raise ParameterError(
+                Argument("hash", options.hash), f" contradicts the recipe, which has {recipe.hash_bits}"
+            )
         if options.scale != "none":
             raise ParameterError(
                 Argument("scale", options.scale), " cannot be learned anew with a recipe; leave one of them out"
             )
         base, n_features = recipe.index_base == 0, recipe.n_features
+    bits = options.hash if recipe is None else recipe.hash_bits
+    if bits is not None:
+        if recipe is None and (base is not None or n_features is not None):
+            given = "n_features" if base is None else "zero_based"
+            raise ParameterError(Argument(given), " has no meaning with ", Argument("hash"), "; leave one of them out")
+        base, n_features = True, None  # any number goes
     return Dialect(
         base=0 if base else 1,
         base_guessed=base is None,
         sets=bool(options.multilabel),
         sets_guessed=options.multilabel is None,
         n_features=n_features,
+        index_bits=32 if bits is None else 64,
     )
 
 
 def narrows(options: ReadOptions, size: int | None) -> bool:
     """Whether rows may be kept in smaller types: where that is left open, and there are enough of them to matter."""
-    open_ = options.dtype == "auto" and options.scale == "none" and options.recipe is None
+    open_ = options.dtype == "auto" and options.scale == "none" and options.recipe is None and options.hash is None
     return open_ and size is not None and size >= _MANY
 
 

@@ -14,13 +14,14 @@ from beeline.data.core.labels import LabelSets
 from beeline.data.files.finding import SourceFile, total_size
 from beeline.data.options import ReadOptions
 from beeline.data.reader import BadLines, Progress, Reader, RestartReading
+from beeline.data.recipe.hashing import hashed
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.recipe.scaling import Scaling, ScalingLearner
 from beeline.data.text.dialect import Problem, as_error, first_dialect, is_question, narrows
 from beeline.data.text.feeds import open_feed
 from beeline.data.text.prefetch import CHUNK, Prefetch, claim_prefetch, more_room, room_within
 from beeline.exceptions import DataError
-from beeline.kernels import LibsvmOutcome, LibsvmParser
+from beeline.kernels import LIBSVM_MOST_INDEX, LibsvmOutcome, LibsvmParser
 
 __all__ = ["LibsvmReader"]
 
@@ -63,7 +64,8 @@ class LibsvmReader(Reader):
         self._dialect = first_dialect(options)
         self._scaling = options.recipe.scaling if options.recipe is not None else Scaling()
         self._prepared = options.recipe is not None
-        self._n_features = self._dialect.n_features or 0
+        self._hash = options.hash if options.recipe is None else options.recipe.hash_bits
+        self._n_features = self._first_features()
         self._parsed = 0  # bytes of this walk
 
     @property
@@ -71,14 +73,15 @@ class LibsvmReader(Reader):
         """How raw rows become these rows; complete once `blocks` or `read` has ended."""
         if self._options.recipe is not None:
             return self._options.recipe
-        return Recipe(n_features=self._n_features, index_base=self._dialect.base, scaling=self._scaling)
+        base = self._dialect.base
+        return Recipe(n_features=self._n_features, index_base=base, scaling=self._scaling, hash_bits=self._hash)
 
     def prepare(self, memory: int) -> None:
         """Learn the scaling, and the number of features where rows will be dense; a walk only when needed."""
         if self._prepared:
             return
         learner = ScalingLearner(self._options.scale)
-        if learner.learns or (self._dense and self._dialect.n_features is None):
+        if learner.learns or (self._dense and not self._n_features):
             learner = self._learn(memory)
         self._scaling = learner.finish(self._n_features)
         self._prepared = True
@@ -139,7 +142,8 @@ class LibsvmReader(Reader):
                         learner.add(piece)
             except RestartReading:
                 continue
-            self._dialect = replace(self._dialect, n_features=self._n_features)
+            if self._hash is None:
+                self._dialect = replace(self._dialect, n_features=self._n_features)
             return learner
 
     def _made(self, block: Block, memory: int) -> Iterator[Block]:
@@ -179,7 +183,7 @@ class LibsvmReader(Reader):
 
     def _start(self, stage: str) -> LibsvmParser:
         self.bad_lines = BadLines()
-        self._n_features = self._dialect.n_features or 0
+        self._n_features = self._first_features()
         self._parsed = 0
         if self._dialect.queries is None:
             self._dialect = replace(self._dialect, queries=self._first_row_has_query())
@@ -216,7 +220,8 @@ class LibsvmReader(Reader):
                 while outcome := feed.parse(parser, step):
                     self._note_skipped(outcome, file)
                     self._check(outcome.problem, file, parser)
-                    self._n_features = max(self._n_features, parser.last_index + 1 - self._dialect.base)
+                    if self._hash is None:
+                        self._n_features = max(self._n_features, parser.last_index + 1 - self._dialect.base)
                     self.progress.advance(feed.consumed - reported, parser.used[0] - rows)
                     self._parsed += feed.consumed - reported
                     reported = feed.consumed
@@ -256,14 +261,20 @@ class LibsvmReader(Reader):
         values, indices, indptr, labels, label_indptr, queries = parser.take()
         if self._dialect.narrow and len(values) < 2**31:
             indptr = indptr.astype(np.int32)
-        return Block(
+        many = self._n_features if self._hash is None else LIBSVM_MOST_INDEX + 1
+        block = Block(
             values,
-            self._n_features,
+            many,
             indptr,
             indices,
             labels=labels if label_indptr is None else LabelSets(label_indptr, labels),
             queries=queries,
         )
+        return block if self._hash is None else hashed(block, self._hash)
+
+    def _first_features(self) -> int:
+        """The number of features, as far as it is known before the first row."""
+        return self._dialect.n_features or 0 if self._hash is None else 1 << self._hash
 
 
 def _piece_within(budget: int) -> int:

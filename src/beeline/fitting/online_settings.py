@@ -1,0 +1,74 @@
+"""Settings for rows that come once: what was said, or what a model says that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from beeline._sentences import Argument
+from beeline.exceptions import ModelError, ParameterError
+from beeline.fitting.settings import Settings
+from beeline.losses import get_loss
+from beeline.model import Model
+from beeline.regularizers import get_regularizer
+from beeline.solvers.registry import the_solver
+from beeline.solvers.stochastic.sgd import SGD
+from beeline.training.task import Multiclass
+
+__all__ = ["ALPHA", "NAMES", "online_settings", "settings_of_model"]
+
+ALPHA = 1e-6  # what multiplies Ω where nothing is said
+NAMES = ("loss", "regularizer", "alpha", "class_weight", "intercept", "multiclass", "solver", "seed")
+
+
+def online_settings(given: Mapping[str, Any]) -> Settings:
+    """The settings for rows that come once; `alpha` is 1e-6 where it is not given."""
+    for name in given:
+        if name not in NAMES:
+            raise ParameterError(
+                Argument(name), f" has no meaning for rows that come once; there are {', '.join(NAMES)}"
+            )
+    solver = the_solver(given.get("solver", "sgd"))
+    if not isinstance(solver, SGD):
+        raise ParameterError(
+            "rows that come once are learned from by 'sgd'; take it, or save the rows first", parameter="solver"
+        )
+    settings = Settings(**{"alpha": ALPHA, **given, "solver": solver})
+    if settings.searches:
+        raise ParameterError(Argument("alpha", "auto"), " would need rows that come more than once; give a number")
+    return settings
+
+
+def settings_of_model(model: Model) -> Settings:
+    """The settings for going on: those of the model."""
+    said = model.settings
+    regularizer = str(said.get("regularizer", "l2"))
+    if model.multilabel or model.platt is not None or said.get("nonnegative"):
+        what = "sets of labels" if model.multilabel else "calibrated probabilities" if model.platt is not None else ""
+        raise ModelError(f"a model with {what or 'weights that may not be negative'} cannot go on with more rows")
+    alpha = said.get("alpha")
+    if alpha is None:
+        rows = 1 if model.report is None else max(1, model.report.n_rows)
+        alpha = 1.0 / (float(said.get("C", 1.0)) * rows)  # of Ω + C·Σ l_i over n rows
+    weights = said.get("class_weight")
+    multiclass = said.get("multiclass")
+    if model.state is not None:
+        weights, multiclass = model.state.get("class_weight"), model.state.get("multiclass")
+        weights = {pair[0]: pair[1] for pair in weights} if isinstance(weights, list) else weights
+    elif isinstance(weights, dict) and model.classes is not None:
+        named = {str(name): name for name in model.classes.tolist()}
+        weights = {named.get(name, name): weight for name, weight in weights.items()}
+    ratio = {"l1_ratio": said["l1_ratio"]} if regularizer == "elastic_net" else {}
+    options = said.get("solver_options", {}) if said.get("solver") == SGD.name else {}
+    return online_settings(
+        {
+            "loss": get_loss(model.loss, **model.loss_settings),
+            "regularizer": get_regularizer(regularizer, **ratio),
+            "alpha": float(alpha),
+            "class_weight": weights,
+            "intercept": said.get("intercept", "free"),
+            "multiclass": multiclass if multiclass in get_args(Multiclass) else "auto",
+            "solver": (SGD.name, options),
+            "seed": int(said.get("seed", 0)),
+        }
+    )

@@ -1,0 +1,169 @@
+"""SGDClassifier and SGDRegressor: batches, streams, and going on."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier as TheirClassifier
+
+import beeline
+from beeline import Model, SGDClassifier, SGDRegressor
+from beeline.exceptions import LabelError, ModelError, ParameterError
+
+RNG = np.random.default_rng(1)
+N = 6000
+X = RNG.standard_normal((N, 5))
+Y = np.array(["ash", "birch", "oak"])[np.argmax(X @ RNG.standard_normal((5, 3)), axis=1)]
+T = X @ np.arange(5.0) + 1
+
+
+def parts(size=1000):
+    return [slice(start, start + size) for start in range(0, N, size)]
+
+
+def learned(estimator, y=Y, rows=X, **options):
+    for part in parts():
+        estimator.partial_fit(rows[part], y[part], **options)
+    return estimator
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_batches_of_any_kind_are_the_same(loss):
+    known = learned(SGDClassifier(loss))
+    assert known.score(X, Y) > 0.95
+    assert known.coef_.shape == (3, 5)
+    assert known.classes_.tolist() == ["ash", "birch", "oak"]
+    assert hasattr(known, "predict_proba") == (loss == "logistic")
+    lists = learned(SGDClassifier(loss), Y.tolist(), X.tolist())
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frames = learned(SGDClassifier(loss), pd.Series(Y), frame)
+    assert frames.model_.feature_names == list("abcde")
+    stream = SGDClassifier(loss).fit((X[part], Y[part]) for part in parts())
+    for other in (lists, frames):
+        np.testing.assert_array_equal(known.coef_, other.coef_)
+    assert stream.score(X, Y) > 0.95
+    sparse = learned(SGDClassifier(loss), Y, scipy.sparse.csr_matrix(X))
+    np.testing.assert_allclose(known.coef_, sparse.coef_, rtol=0.1, atol=0.1)
+
+
+def test_classes_may_be_said_or_appear():
+    said = SGDClassifier().partial_fit(X[:50], Y[:50], classes=["oak", "birch", "ash", "elm"])
+    assert said.predict_proba(X[:2]).shape == (2, 4)
+    said.partial_fit(X, Y, classes=np.array(["oak", "birch", "ash", "elm"]))
+    with pytest.raises(ParameterError, match="those of the first call"):
+        said.partial_fit(X, Y, classes=["oak", "ash"])
+    with pytest.raises(LabelError, match="row 6050 has the label yew, which is none of the classes"):
+        said.partial_fit(X[:1], ["yew"])
+    grown = SGDClassifier()
+    for name in ("birch", "oak", "ash"):
+        grown.partial_fit(X[name == Y][:100], Y[name == Y][:100])
+        if name == "birch":
+            with pytest.raises(LabelError, match="only one class"):
+                grown.predict(X)
+    assert learned(grown).score(X, Y) > 0.95
+
+
+def test_sparse_features_may_appear_later_and_dense_ones_not():
+    rows = scipy.sparse.csr_array(X)
+    wide = SGDClassifier().partial_fit(rows[:3000, :3], Y[:3000]).partial_fit(rows[3000:], Y[3000:])
+    assert (wide.n_features_in_, wide.coef_.shape) == (5, (3, 5))
+    wide.partial_fit(rows[:, :2], Y)
+    assert wide.n_features_in_ == 5
+    with pytest.raises(ValueError, match="X has 3 features"):
+        learned(SGDClassifier()).partial_fit(X[:, :3], Y)
+
+
+def test_weights_and_balance():
+    rare = np.flatnonzero((Y != "ash") | (np.arange(N) % 50 == 0))
+
+    def found(**options):
+        weights = options.pop("sample_weight", None)
+        few = SGDClassifier(**options).partial_fit(X[rare], Y[rare], sample_weight=weights)
+        return np.mean(few.predict(X[Y == "ash"]) == "ash")
+
+    assert found(class_weight="balanced") > found() + 0.02
+    assert found(class_weight={"ash": 30.0}) > found() + 0.02
+    assert found(sample_weight=np.where(Y[rare] == "ash", 30.0, 1.0)) > found() + 0.02
+
+
+def test_going_on_from_pickles_files_and_fits(tmp_path):
+    half = SGDClassifier(alpha=1e-5, class_weight={"oak": 2.0}).partial_fit(X[:3000], Y[:3000])
+    half.model_.save(tmp_path / "half")
+    again = SGDClassifier.from_model(tmp_path / "half")
+    assert (again.alpha, again.class_weight) == (1e-5, {"oak": 2.0})
+    copies = [
+        half,
+        copy.deepcopy(half),
+        pickle.loads(pickle.dumps(half)),
+        again,
+        SGDClassifier.from_model(Model.load(tmp_path / "half")),
+    ]
+    ends = [one.partial_fit(X[3000:], Y[3000:]).coef_ for one in copies]
+    assert all(np.array_equal(ends[0], end) for end in ends[1:])
+    fitted = SGDClassifier().fit(X, Y)
+    assert fitted.report_.solver == "sgd"
+    assert fitted.partial_fit(X[:100], Y[:100]).report_.n_rows == N + 100
+    assert fitted.score(X, Y) > 0.93
+    with pytest.raises(ModelError, match="none for SGDRegressor"):
+        SGDRegressor.from_model(tmp_path / "half")
+
+
+def test_few_rows_have_the_optimum():
+    few = SGDClassifier(alpha=1e-3).fit(X[:500], Y[:500])
+    assert few.report_.gap <= 1e-4
+    assert SGDClassifier(alpha=1e-3, solver="sgd").fit(X[:500], Y[:500]).report_.status == "unproven"
+
+
+def test_numbers():
+    assert learned(SGDRegressor(), T).score(X, T) > 0.999
+    assert SGDRegressor(loss="huber").fit((X[part], T[part]) for part in parts()).score(X, T) > 0.99
+    assert SGDRegressor(loss="epsilon_insensitive").fit(X, T).score(X, T) > 0.99
+    assert isinstance(SGDRegressor.from_model(learned(SGDRegressor(), T).model_).intercept_, float)
+
+
+def test_streams_have_their_labels(capsys):
+    seen = []
+    stream = SGDClassifier(callback=seen.append, verbose=True).fit((X[part], Y[part]) for part in parts())
+    assert [step.rows for step in seen] == [N]
+    assert "rows      6,000   loss" in capsys.readouterr().out
+    assert clone(stream).loss == "logistic"
+    with pytest.raises(ParameterError, match="y comes with each batch"):
+        SGDClassifier().fit(iter([]), Y)
+    with pytest.raises(ParameterError, match="is for numbers"):
+        SGDClassifier(loss="squared").fit(X, Y)
+    with pytest.raises(ParameterError, match="is for classes"):
+        SGDRegressor(loss="hinge").partial_fit(X, T)
+    with pytest.raises(ParameterError, match="fit_stream"):
+        SGDClassifier().fit(pa.RecordBatchReader.from_batches(pa.schema([]), []))
+
+
+def test_what_was_said_stays_said():
+    for name, value in {"alpha": 1.0, "loss": "hinge", "l1_ratio": 1.0, "fit_intercept": False}.items():
+        with pytest.raises(ParameterError, match=f"{name} cannot change between batches"):
+            learned(SGDClassifier()).set_params(**{name: value}).partial_fit(X, Y)
+    warm = SGDClassifier(warm_start=True)
+    for _ in range(2):
+        warm.fit((X[part], Y[part]) for part in parts())
+    assert warm.report_.n_rows == 2 * N
+
+
+def test_a_data_set_and_the_seed():
+    data = beeline.from_arrays(X, T)
+    once = SGDRegressor(shuffle=False).partial_fit(data)
+    np.testing.assert_array_equal(once.coef_, SGDRegressor(shuffle=False, random_state=3).partial_fit(X, T).coef_)
+    assert not np.array_equal(once.coef_, SGDRegressor().partial_fit(X, T).coef_)
+
+
+def test_no_worse_than_theirs():
+    theirs = TheirClassifier(loss="log_loss", random_state=0)
+    for part in parts():
+        theirs.partial_fit(X[part] * [1, 100, 0.01, 1, 1], Y[part], classes=np.unique(Y))
+    ours = learned(SGDClassifier(), rows=X * [1, 100, 0.01, 1, 1])
+    assert ours.score(X * [1, 100, 0.01, 1, 1], Y) > theirs.score(X * [1, 100, 0.01, 1, 1], Y)
