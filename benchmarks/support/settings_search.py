@@ -1,0 +1,138 @@
+"""The best settings of the peers: every lane of each, on every set, until more effort gains nothing.
+
+What is found is kept in build/bench, so that a search that is interrupted goes on where it was; the settings that get
+within 0.5 points of the best accuracy first, for each set and contender, are written beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from support import sets
+from support.contenders import CONTENDERS, Classes, Contender, Found, Setting
+
+__all__ = ["WITHIN", "Best", "Known", "load", "search", "write"]
+
+WITHIN = 0.5  # points below the best accuracy
+_PATIENCE = 60.0  # seconds that a training may take
+_LITTLE = 0.05  # points that two more rungs of effort have to gain
+_FILE = Path(__file__).with_name("stochastic_settings.json")
+_KEPT = sets.FOLDER / "stochastic-search.json"
+
+
+class Best(NamedTuple):
+    """The setting of a contender that gets there first, or comes closest, and what it took and reached."""
+
+    setting: Setting
+    found: Found
+    reaches: bool
+
+
+@dataclass
+class Known:
+    """What was found of a set: the best accuracy of all contenders, and the best of each."""
+
+    accuracy: float
+    best: dict[str, Best]
+
+
+def search(classes: Classes, ours: list[Found], names: list[str]) -> Known:
+    """Try all settings of all contenders; `ours` counts for the best accuracy."""
+    tried: dict[str, list[tuple[Setting, Found]]] = {}
+    for name in names:
+        tried[name] = [one for lane in CONTENDERS[name].lanes for one in _climb(classes, CONTENDERS[name], lane)]
+    accuracy = max(found.accuracy for found in (*ours, *(f for several in tried.values() for _, f in several)))
+    return Known(accuracy, {name: _best(several, accuracy - WITHIN) for name, several in tried.items() if several})
+
+
+def _best(tried: list[tuple[Setting, Found]], target: float) -> Best:
+    there = [one for one in tried if one[1].accuracy >= target]
+    if there:
+        return Best(*min(there, key=lambda one: one[1].seconds), True)
+    return Best(*max(tried, key=lambda one: one[1].accuracy), False)
+
+
+def _climb(classes: Classes, contender: Contender, lane: Setting) -> list[tuple[Setting, Found]]:
+    """One lane, with more and more effort, until it gains nothing or takes too long."""
+    climbed: list[tuple[Setting, Found]] = []
+    for effort in contender.efforts:
+        setting = {**lane, contender.effort: effort}
+        found = _remembered(classes, contender, setting)
+        if found is None:
+            break
+        climbed.append((setting, found))
+        before = [f.accuracy for _, f in climbed[:-2]]
+        if before and max(f.accuracy for _, f in climbed[-2:]) < max(before) + _LITTLE:
+            break
+    return climbed
+
+
+def _remembered(classes: Classes, contender: Contender, setting: Setting) -> Found | None:
+    """What a training takes and reaches, from the file if it was tried before; None where patience ended."""
+    known = json.loads(_KEPT.read_text()) if _KEPT.exists() else {}
+    key = f"{classes.name} | {contender.name} | {json.dumps(setting, sort_keys=True)}"
+    if key not in known:
+        _prepare(classes, contender)
+        known[key] = _limited(lambda: contender.train(classes, setting), _PATIENCE)
+        _KEPT.write_text(json.dumps(known, indent=0))
+        print(f"   {key}: {known[key]}", flush=True)
+    return None if known[key] is None else Found(*known[key])
+
+
+def _prepare(classes: Classes, contender: Contender) -> None:
+    """Make what the trainings of a contender share, before there is a process for each."""
+    _ = classes.X, classes.X_test
+    if contender.name.startswith("LIBLINEAR"):
+        _ = classes.liblinear
+    if contender.name.startswith(("Vowpal", "SVM")):
+        _ = classes.texts
+    if contender.name.startswith("Vowpal"):
+        _ = classes.vw_cache
+
+
+def _limited(work: Callable[[], Found], seconds: float) -> Found | None:
+    """What a function gives, in a process of its own that is ended when it takes too long."""
+    receive, send = os.pipe()
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            os.close(receive)
+            os.write(send, json.dumps(work()).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(send)
+    ready, _, _ = select.select([receive], [], [], seconds)
+    said = os.read(receive, 1000) if ready else b""
+    os.close(receive)
+    if not ready:
+        os.killpg(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    if ready and os.waitstatus_to_exitcode(status):
+        raise RuntimeError("a training failed; see above")
+    return Found(*json.loads(said)) if said else None
+
+
+def write(known: dict[str, Known]) -> None:
+    """Keep the settings beside this file; sets that were not searched keep theirs."""
+    told = json.loads(_FILE.read_text()) if _FILE.exists() else {}
+    for name, one in known.items():
+        best = {peer: [b.setting, [round(x, 4) for x in b.found], b.reaches] for peer, b in one.best.items()}
+        told[name] = {"accuracy": round(one.accuracy, 4), "best": {**told.get(name, {}).get("best", {}), **best}}
+    _FILE.write_text(json.dumps(told, indent=1) + "\n")
+
+
+def load(name: str) -> Known:
+    """What a search has found for a set."""
+    told = json.loads(_FILE.read_text())[name]
+    best = {peer: Best(setting, Found(*found), reaches) for peer, (setting, found, reaches) in told["best"].items()}
+    return Known(told["accuracy"], best)
