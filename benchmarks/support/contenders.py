@@ -22,10 +22,21 @@ import numpy as np
 from support import sets
 from support.liblinear_peer import LiblinearProblem
 from support.problems import Stopwatch
-from support.processes import BEELINE, VW, python_alone, run
+from support.processes import BEELINE, VW, python_alone, run, scratch
 from support.texts import Texts, class_texts
 
-__all__ = ["CONTENDERS", "FORMS", "SETS", "Classes", "Contender", "Found", "Setting", "make_estimator", "sgd", "sgd_command"]
+__all__ = [
+    "CONTENDERS",
+    "FORMS",
+    "SETS",
+    "Classes",
+    "Contender",
+    "Found",
+    "Setting",
+    "make_estimator",
+    "sgd",
+    "sgd_command",
+]
 
 SETS = {
     "mnist": "MNIST",
@@ -184,11 +195,12 @@ def sgd_command(classes: Classes, form: str, passes: float | None = None) -> Fou
     """The same from text to a saved model, as a command."""
     from beeline import Model
 
-    text, model = classes.texts.path("train", "svm"), sets.FOLDER / "stochastic.beeline"
     options = ["--loss", form, "--multiclass", FORMS[form], "--solver", "sgd"]
     options += [] if passes is None else ["--max-passes", f"{passes:g}"]
-    taken = run([BEELINE, "train", str(text), "-o", str(model), *options], codes=(0, 3))
-    saved = Model.load(model)
+    with scratch() as folder:
+        files = [str(classes.texts.path("train", "svm")), "-o", str(folder / "model")]
+        taken = run([BEELINE, "train", *files, *options], codes=(0, 3))
+        saved = Model.load(folder / "model")
     width = classes.X_test.shape[1]
     weights = np.pad(saved.weights, ((0, max(0, width - len(saved.weights))), (0, 0)))[:width]
     return Found(taken.seconds, classes.accuracy_of(weights, saved.intercepts))
@@ -223,44 +235,45 @@ def _vw_options(setting: Setting) -> list[str]:
     return [word for pair in options.items() for word in pair] + more
 
 
-def _vw_accuracy(classes: Classes, model: Path) -> float:
-    answers, tests = sets.FOLDER / "vw.answers", classes.texts.path("test", "vw")
-    run([sys.executable, "-c", VW, "--quiet", "-t", "-d", str(tests), "-i", str(model), "-p", str(answers)])
-    return classes.accuracy(np.loadtxt(answers) - 1)
+def _vw_accuracy(classes: Classes, folder: Path) -> float:
+    tests = ["-d", str(classes.texts.path("test", "vw")), "-p", str(folder / "answers")]
+    run([sys.executable, "-c", VW, "--quiet", "-t", "-i", str(folder / "model"), *tests])
+    return classes.accuracy(np.loadtxt(folder / "answers") - 1)
 
 
 def _vw_cached(classes: Classes, setting: Setting) -> Found:
     """From its cache; neither starting Python nor loading the library is counted."""
-    model = sets.FOLDER / "vw.model"
-    words = [*classes.vw_arguments, "--cache_file", str(classes.vw_cache), "-f", str(model), *_vw_options(setting)]
-    said = subprocess.run([sys.executable, "-c", _TIMED_VW, *words], check=True, capture_output=True, text=True).stdout
-    return Found(float(said.split()[-1]), _vw_accuracy(classes, model))
+    with scratch() as folder:
+        words = [*classes.vw_arguments, "--cache_file", str(classes.vw_cache), "-f", str(folder / "model")]
+        command = [sys.executable, "-c", _TIMED_VW, *words, *_vw_options(setting)]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return Found(float(said.split()[-1]), _vw_accuracy(classes, folder))
 
 
 def _vw_text(classes: Classes, setting: Setting) -> Found:
     """From text; more than one pass makes a cache on the way. What starting Python takes is taken off."""
-    model, cache = sets.FOLDER / "vw.model", sets.FOLDER / "vw.passes.cache"
-    words = [*classes.vw_arguments, "-d", str(classes.texts.path("train", "vw")), "-f", str(model)]
-    words += _vw_options(setting) + (["--cache_file", str(cache), "-k"] if setting["passes"] > 1 else [])
-    seconds = run([sys.executable, "-c", VW, *words]).seconds - python_alone().seconds
-    return Found(seconds, _vw_accuracy(classes, model))
+    with scratch() as folder:
+        words = [*classes.vw_arguments, "-d", str(classes.texts.path("train", "vw")), "-f", str(folder / "model")]
+        words += ["--cache_file", str(folder / "cache")] if setting["passes"] > 1 else []
+        seconds = run([sys.executable, "-c", VW, *words, *_vw_options(setting)]).seconds - python_alone().seconds
+        return Found(seconds, _vw_accuracy(classes, folder))
 
 
 def _svm_multiclass(classes: Classes, setting: Setting) -> Found:
     """The program that SVM_MULTICLASS names, from text, whose classes count from 1; C is for the mean of losses."""
     program = Path(os.environ["SVM_MULTICLASS"])
-    model, answers = sets.FOLDER / "svm_multiclass.model", sets.FOLDER / "svm_multiclass.answers"
-    texts = {}
-    for part in ("train", "test"):
-        texts[part] = classes.texts.path(part, "svmm")
-        if not texts[part].exists():
-            with classes.texts.path(part, "vw").open() as source, texts[part].open("w") as file:
+    texts = {part: classes.texts.path(part, "svmm") for part in ("train", "test")}
+    for part, text in texts.items():
+        if not text.exists():
+            with classes.texts.path(part, "vw").open() as source, text.open("w") as file:
                 file.writelines(line.replace(" | ", " ", 1) for line in source)
     options = ["-c", f"{setting['C']:g}", "-e", f"{setting['tol']:g}"]
-    seconds = run([str(program), *options, str(texts["train"]), str(model)]).seconds
     classify = program.with_name(program.name.replace("learn", "classify"))
-    run([str(classify), str(texts["test"]), str(model), str(answers)])
-    return Found(seconds, classes.accuracy(np.loadtxt(answers, usecols=0) - 1))
+    with scratch() as folder:
+        model, answers = str(folder / "model"), str(folder / "answers")
+        seconds = run([str(program), *options, str(texts["train"]), model]).seconds
+        run([str(classify), str(texts["test"]), model, answers])
+        return Found(seconds, classes.accuracy(np.loadtxt(answers, usecols=0) - 1))
 
 
 def _lanes(**options: tuple) -> tuple[Setting, ...]:
@@ -279,19 +292,23 @@ CONTENDERS: dict[str, Contender] = {
             "scikit-learn SGDClassifier",
             _lanes(loss=("hinge", "log_loss"), alpha=(1e-6, 1e-5, 1e-4), average=("no", "yes")),
             "epochs",
-            (1, 2, 3, 5, 8, 13, 20),
+            (1, 2, 3, 5, 10, 20),
             _sklearn_sgd,
         ),
         Contender(
             "Vowpal Wabbit, cached",
             _lanes(loss=("hinge", "logistic"), rate=(0.1, 0.5, 2.0)),
             "passes",
-            (1, 2, 3, 5, 8, 13),
+            (1, 2, 3, 5, 10),
             _vw_cached,
         ),
         Contender("LIBLINEAR -s 4", _lanes(C=(0.1, 1.0, 10.0)), "tol", (10.0, 3.0, *_LOOSE), _liblinear),
         Contender(
-            "scikit-learn lbfgs", _lanes(C=(0.1, 1.0, 10.0, 100.0)), "iterations", (5, 8, 13, 20, 30, 50, 100), _sklearn_lbfgs
+            "scikit-learn lbfgs",
+            _lanes(C=(0.1, 1.0, 10.0, 100.0)),
+            "iterations",
+            (5, 8, 13, 20, 30, 50, 100),
+            _sklearn_lbfgs,
         ),
         Contender(
             "beeline, exact",

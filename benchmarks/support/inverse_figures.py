@@ -66,7 +66,10 @@ class Curves:
 
     def in_words(self, learner: str, n: int) -> str:
         """What was found with so many rows."""
-        told = [f"{t:g} %: {self.to(learner, n, t)[0]:.0f} steps, {self.to(learner, n, t)[1]:.3f} s" for t in self.problem.targets]
+        told = [
+            f"{t:g} %: {self.to(learner, n, t)[0]:.0f} steps, {self.to(learner, n, t)[1]:.3f} s"
+            for t in self.problem.targets
+        ]
         return f"{learner}, {n:,} rows: " + "; ".join(told) if self.seen[learner, n] else f"{learner}: -"
 
     def compare_with_passes(self) -> None:
@@ -85,7 +88,9 @@ def draw(measured: list[Curves], folder: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    mpl.rcParams.update({"font.size": 9, "axes.edgecolor": INK, "axes.grid": True, "grid.color": GRID, "svg.fonttype": "none"})
+    mpl.rcParams.update(
+        {"font.size": 9, "axes.edgecolor": INK, "axes.grid": True, "grid.color": GRID, "svg.fonttype": "none"}
+    )
     folder.mkdir(parents=True, exist_ok=True)
     _against_rows(measured, folder, "inverse-seconds", "seconds to an accuracy", _seconds)
     _against_rows(measured, folder, "inverse-accuracy", "test accuracy, %", _accuracies)
@@ -100,7 +105,10 @@ def _against_rows(measured: list[Curves], folder: Path, name: str, ylabel: str, 
         for ax, curves in zip(panels, measured, strict=True):
             plot(ax, curves, learner, default)
             ax.set_xscale("log")
-            ax.set_title(f"{learner.removeprefix('multi-class ').capitalize() if 'perceptron' in learner else learner}, {SETS[curves.problem.name]}", fontsize=9.5)
+            ax.set_title(
+                f"{learner.removeprefix('multi-class ').capitalize() if 'perceptron' in learner else learner}, {SETS[curves.problem.name]}",
+                fontsize=9.5,
+            )
             if ax in axes[-1]:
                 ax.set_xlabel("training rows")
             if ax is panels[0]:
@@ -150,7 +158,9 @@ def _against_passes(measured: list[Curves], folder: Path) -> None:
     marks = ("o", "s", "^", "D", "v")
     for ax, curves in zip(axes, measured, strict=True):
         n = curves.problem.sizes[-1]
-        for learner, colour in zip((*FORMS, "default, hinge"), ("#7aa6dc", "#1c5fb8", "#5b6878", "#c4560b"), strict=True):
+        for learner, colour in zip(
+            (*FORMS, "default, hinge"), ("#7aa6dc", "#1c5fb8", "#5b6878", "#c4560b"), strict=True
+        ):
             means = [curves.to(learner, n, t) for t in np.linspace(50, 100, 101)]
             found = [(t, s) for t, (_, s) in zip(np.linspace(50, 100, 101), means, strict=True) if np.isfinite(s)]
             if found:
@@ -185,7 +195,9 @@ def tables(measured: list[Curves]) -> str:
                 told = [_cell(curves, learner, n, target) for n in curves.problem.sizes]
                 flat = curves.flat_from(learner, target)
                 shown = f"{flat:,}" if flat else "not reached"
-                lines.append(f"| {SETS[curves.problem.name]} | {learner} | {target:g} % | {'; '.join(told)} | {shown} |")
+                lines.append(
+                    f"| {SETS[curves.problem.name]} | {learner} | {target:g} % | {'; '.join(told)} | {shown} |"
+                )
     return "\n".join(lines) + "\n"
 
 

@@ -6,16 +6,23 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BEELINE", "VW", "Run", "interleaved", "python_alone", "run"]
+from support import sets
+
+__all__ = ["BEELINE", "VW", "Run", "interleaved", "python_alone", "run", "scratch"]
 
 BEELINE = str(Path(sys.executable).parent / "beeline")
 # Vowpal Wabbit's program is the one inside its Python package; what starting Python takes is to be taken off.
 VW = "import sys, pylibvw; vw = pylibvw.vw(sys.argv[1:]); vw.run_parser(); vw.finish()"
+
+# As for anybody who has installed the package: modules are compiled once, and not at every start.
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Run:
 def run(command: list[str], codes: tuple[int, ...] = (0,)) -> Run:
     """A process from its start to its end; its memory as the system has it when it ends. `codes` are no failures."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_ENVIRONMENT)
     errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
@@ -53,3 +60,11 @@ def interleaved(runs: dict[str, Callable[[], Run]], repeats: int, patience: floa
             if sum(times[name]) <= patience:
                 times[name].append(one().seconds)
     return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for what processes leave, which is gone afterwards."""
+    sets.FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=sets.FOLDER) as folder:
+        yield Path(folder)

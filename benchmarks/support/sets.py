@@ -192,7 +192,9 @@ def _reuters() -> dict[str, Rows]:
     kept = {part: [i for i, topic in enumerate(topics[part]) if topic in names] for part in texts}
     words = TfidfVectorizer().fit(texts["train"][i] for i in kept["train"])
     return {
-        part: _rows(words.transform(texts[part][i] for i in kept[part]), [names.index(topics[part][i]) for i in kept[part]])
+        part: _rows(
+            words.transform(texts[part][i] for i in kept[part]), [names.index(topics[part][i]) for i in kept[part]]
+        )
         for part in texts
     }
 

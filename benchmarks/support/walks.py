@@ -103,9 +103,7 @@ def looks(most: int, first: int = 256, factor: float = 1.3) -> list[int]:
     return points
 
 
-def walk(
-    problem: Problem, learner: str, n: int, seed: int, points: list[int], until: tuple[float, int]
-) -> list[Look]:
+def walk(problem: Problem, learner: str, n: int, seed: int, points: list[int], until: tuple[float, int]) -> list[Look]:
     """Learn from n rows; look at some numbers of steps, until a test accuracy is reached after a number of steps."""
     how = LEARNERS[learner]
     task = Task(
