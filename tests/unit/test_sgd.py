@@ -15,7 +15,7 @@ from beeline.data.store.writer import StoreWriter
 from beeline.engines import Threads
 from beeline.exceptions import ConvergenceWarning, ParameterError
 from beeline.kernels import PegasosSteps
-from beeline.losses import LOSSES, Hinge, Softmax
+from beeline.losses import LOSSES, Hinge, WestonWatkins
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers import SGD, DualCD, Newton
@@ -212,7 +212,7 @@ def test_pegasos_ends_as_published():
     o, w = problem(intercept="none"), np.empty(D)
     result = SGD(variant="pegasos", max_passes=2, seed=6, early_stopping=False).run(o)
     costs = COSTS * (N - 4) / COSTS.sum()
-    steps = PegasosSteps(np.zeros(D), False, "hinge", 1 / (0.1 * COSTS.sum()), 1, True, 0.0)
+    steps = PegasosSteps(np.zeros(D), False, "hinge", (0.0, 0.0), 1 / (0.1 * COSTS.sum()), 1, True, 0.0)
     for number in range(2):
         (portion,) = RandomRows(o, 6).of_pass(number)
         steps.learn(portion.block.arrays, portion.order, LABELS, costs)
@@ -325,14 +325,13 @@ def test_wrong_options(options, sentence):
 
 def test_what_it_cannot_take():
     classes = (X[:, 0] > 0).astype(float) + (X[:, 1] > 0)
-    several = Objective.of(from_arrays(X), classes, COSTS, Softmax(), L2(), n_outputs=3)
-    lasso = Objective.of(from_arrays(X), LABELS, COSTS, Hinge(), L1())
-    for o, sentence in (
-        (several, r"is for the hinge, the squared hinge and the logistic loss, not Softmax\(\)"),
-        (problem("squared"), "is for the hinge, the squared hinge and the logistic loss, not LeastSquares"),
-        (lasso, r"needs L2 regularization, not L1\(\)"),
+    several = Objective.of(from_arrays(X), classes, COSTS, WestonWatkins(), L2(), n_outputs=3)
+    lasso = Objective.of(from_arrays(X), LABELS, COSTS, Hinge(), L1(), 1.0, "none")
+    for solver, o, sentence in (
+        (SGD(), several, r"is for losses of single rows that are compiled, not WestonWatkins\(\)"),
+        (SGD(variant="pegasos"), lasso, r"needs L2 regularization, not L1\(\)"),
     ):
         with pytest.raises(ParameterError, match=f"the solver 'sgd' {sentence}"):
-            SGD().run(o)
+            solver.run(o)
     with pytest.raises(ParameterError, match="cannot have a free intercept; it takes regularized or none"):
         SGD(variant="pegasos").run(problem())

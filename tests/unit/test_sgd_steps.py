@@ -66,7 +66,7 @@ def test_pegasos_is_as_published(name, batch, projects, layout):
     c = COSTS[:n].copy()
     block = from_arrays(layouts(X[:n])[layout]).block
     visits = np.random.default_rng(1).permutation(n)
-    steps = PegasosSteps(np.zeros(D + 1), True, name, strength, batch, projects, 0.0)
+    steps = PegasosSteps(np.zeros(D + 1), True, name, (0.0, 0.0), strength, batch, projects, 0.0)
     found = steps.learn(block.arrays, visits, LABELS[:n], c)
     w = np.empty(D + 1)
     steps.copy_weights(w)
@@ -75,7 +75,7 @@ def test_pegasos_is_as_published(name, batch, projects, layout):
         name, rows, LABELS[:n][visits], c[visits], strength=strength, batch=batch, projects=projects
     )
     assert_allclose(w, plain, rtol=1e-9, atol=1e-12)
-    assert_allclose(found, sums, rtol=1e-9)
+    assert_allclose(found, (*sums, c.sum()), rtol=1e-9)
     assert steps.steps == -(-(n - 4) // batch)
 
 
@@ -107,8 +107,10 @@ def test_averages_in_factors_are_plain_averages(name, intercept, layout):
     means = np.where(np.arange(D) % 3 == 0, 0.3, 0.0) if intercept == "free" else np.zeros(D)
     sizes = RNG.uniform(0.05, 0.2, size=D + has)
     schedule = 1e-3, 1.5, 1e-3, 0.75
+    settings = 1e-3, 0.0, 1.5, 1e-3, 0.75
     block = from_arrays(layouts(X[:n])[layout]).block
-    steps = AveragedSteps(np.zeros(D + has), np.zeros(D + has), sizes, means, intercept, name, schedule, 8, 0.0)
+    w, f = np.zeros(D + has), np.zeros(D + has)
+    steps = AveragedSteps(w, f, np.zeros(0), sizes, means, intercept, name, (0.0, 0.0), settings, 8)
     first, last = steps.learn(block.arrays, np.arange(700), LABELS[:n], COSTS[:n]), None
     last = steps.learn(block.arrays, np.arange(700, n), LABELS[:n], COSTS[:n])
     w = np.empty(D + has)
@@ -132,9 +134,9 @@ def test_averages_in_factors_are_plain_averages(name, intercept, layout):
 
 def test_a_step_ends_where_the_tangent_is_zero():
     block = from_arrays(np.array([[3.0, 0.0]])).block
-    steps = AveragedSteps(
-        np.zeros(2), np.zeros(2), np.ones(2), np.zeros(0), "none", "hinge", (0.0, 1.0, 0.0, 0.0), 8, 0.0
-    )
+    settings = 0.0, 0.0, 1.0, 0.0, 0.0
+    arrays = np.zeros(2), np.zeros(2), np.zeros(0), np.ones(2), np.zeros(0)
+    steps = AveragedSteps(*arrays, "none", "hinge", (0.0, 0.0), settings, 8)
     steps.learn(block.arrays, np.zeros(1, np.int64), np.ones(1), np.ones(1))
     w = np.empty(2)
     steps.copy_weights(w)

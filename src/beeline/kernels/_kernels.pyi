@@ -1,4 +1,4 @@
-from numpy import float64, int32, int64, uint8
+from numpy import float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
 from beeline._types import AnyArray, Floats, Ints
@@ -218,6 +218,7 @@ class PegasosSteps:
         v: NDArray[float64],
         intercept: bool,
         loss: str,
+        parameters: tuple[float, float],
         strength: float,
         batch: int,
         projects: bool,
@@ -225,8 +226,10 @@ class PegasosSteps:
     ) -> None: ...
     def learn(
         self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
-    ) -> tuple[float, float]: ...
+    ) -> tuple[float, float, float]: ...
     def copy_weights(self, out: NDArray[float64]) -> None: ...
+    def progress(self) -> tuple[float, float, float]: ...
+    def resume(self, progress: tuple[float, float, float]) -> None: ...
     @property
     def steps(self) -> float: ...
 
@@ -235,17 +238,65 @@ class AveragedSteps:
         self,
         w: NDArray[float64],
         f: NDArray[float64],
+        last: NDArray[float64],
         sizes: NDArray[float64],
         means: NDArray[float64],
         intercept: str,
         loss: str,
-        schedule: tuple[float, float, float, float],
+        parameters: tuple[float, float],
+        settings: tuple[float, float, float, float, float],
         skip: int,
+    ) -> None: ...
+    def learn(
+        self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
+    ) -> tuple[float, float, float]: ...
+    def copy_weights(self, out: NDArray[float64]) -> None: ...
+    def progress(self) -> tuple[float, ...]: ...
+    def resume(self, progress: tuple[float, ...]) -> None: ...
+    def begin_at(self, t: float) -> None: ...
+    @property
+    def steps(self) -> float: ...
+
+class ClassSteps:
+    def __init__(
+        self,
+        weights: NDArray[float32],
+        columns: NDArray[float64],
+        means: NDArray[float64],
+        n_outputs: int,
+        intercept: str,
+        loss: str,
+        parameters: tuple[float, float],
+        settings: tuple[float, float, float, float, float],
+        stride: int,
+        skip: int,
+    ) -> None: ...
+    def learn(
+        self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
+    ) -> tuple[float, float, float]: ...
+    def copy_weights(self, out: NDArray[float64]) -> None: ...
+    def progress(self) -> tuple[float, ...]: ...
+    def resume(self, progress: tuple[float, ...]) -> None: ...
+    def begin_at(self, t: float) -> None: ...
+    @property
+    def steps(self) -> float: ...
+
+class McidSteps:
+    def __init__(
+        self,
+        v: NDArray[float64],
+        balls: NDArray[float64],
+        intercept: bool,
+        loss: str,
+        parameters: tuple[float, float],
+        strength: float,
+        batch: int,
+        projects: bool,
         t: float,
     ) -> None: ...
     def learn(
         self, rows: RowArrays, order: NDArray[int64], y: NDArray[float64], costs: NDArray[float64]
-    ) -> tuple[float, float]: ...
+    ) -> tuple[float, float, float]: ...
     def copy_weights(self, out: NDArray[float64]) -> None: ...
     @property
     def steps(self) -> float: ...

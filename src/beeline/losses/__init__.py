@@ -30,6 +30,7 @@ from beeline.losses.multioutput import (
     MultivariateSquared,
 )
 from beeline.losses.novelty import Novelty
+from beeline.losses.one_vs_rest import OneVsRest
 from beeline.losses.quantile import Expectile, Quantile, SoftQuantile
 from beeline.losses.rates import CrossEntropy, Gamma, Poisson, Tweedie
 from beeline.losses.regression import (
@@ -71,6 +72,7 @@ __all__ = [
     "MultilabelSquaredHinge",
     "MultivariateSquared",
     "Novelty",
+    "OneVsRest",
     "Perceptron",
     "Poisson",
     "PseudoHuber",
@@ -148,7 +150,7 @@ _BUILT_IN = frozenset(_KINDS)
 
 def is_built_in(loss: Loss) -> bool:
     """Whether the loss is one of the library's, and none of one's own, derived from one or not."""
-    return type(loss) in _BUILT_IN or (type(loss) is Truncated and is_built_in(loss.loss))
+    return type(loss) in _BUILT_IN or (type(loss) in (Truncated, OneVsRest) and is_built_in(loss.loss))  # type: ignore[attr-defined]
 
 
 @cache

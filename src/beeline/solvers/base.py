@@ -98,6 +98,8 @@ class Solver(ABC):
         The arrays of a `State` that it goes on from, each with an entry a row.
     certifies
         Whether it looks for a bound, and so for the tolerance; one that does not ends by a rule of its own.
+    learns_classes_together
+        Whether it learns each class against the rest on one walk over the rows, as one problem of all of them.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Solver(ABC):
     kind_of_options: ClassVar[type[SolverOptions]] = SolverOptions
     row_arrays: tuple[str, ...] = ()
     certifies: ClassVar[bool] = True
+    learns_classes_together: ClassVar[bool] = False
     default_options: ClassVar[SolverOptions] = SolverOptions()
 
     def __init_subclass__(cls) -> None:
@@ -248,6 +251,10 @@ class Solver(ABC):
         if checkpoint is not None:
             checkpoint.finish(result)
         return result
+
+    def keeps_point(self, objective: Objective) -> bool:
+        """Whether what it finds is kept where no weights at all have a lower J."""
+        return False
 
     def resumes(self, objective: Objective) -> bool:
         """Whether its steps give snapshots, from which `steps` goes on to the same bits."""
@@ -405,7 +412,7 @@ class _Run:
         if math.isfinite(step.objective) and best:
             self.theta, self.value, self.point = step.theta, step.objective, step.point
             self.lowest = min(self.lowest, step.objective) if step.evaluated else self.lowest
-        if not self.value <= self.null.value and not self._will_evaluate:
+        if self._is_no_better and not self._will_evaluate:
             self._give_up_point()
         if self.provable and math.isfinite(step.bound):
             self.bound = max(self.bound, step.bound - _LEAST)
@@ -429,6 +436,13 @@ class _Run:
         """Whether J of the last point is an estimate that is made good where the run ends: over rows in memory."""
         return self.last is not None and not self.last.evaluated and self.objective.rows.in_memory
 
+    @property
+    def _is_no_better(self) -> bool:
+        """Whether the point is to give way to that of the best intercepts alone."""
+        return not self.value <= self.null.value and not (
+            math.isfinite(self.value) and self.solver.keeps_point(self.objective)
+        )
+
     def _give_up_point(self) -> None:
         self.theta, self.value, self.point = self.null.theta, self.null.value, None
 
@@ -440,7 +454,7 @@ class _Run:
         if self.verified is not self.theta:
             self.point = point = self._evaluated()
             self.theta, self.value = point.theta, point.value
-            if not self.value <= self.null.value:
+            if self._is_no_better:
                 self._give_up_point()
             self.verified = self.theta
         if self.bound > self.value and self.bound > self.value + self._noise(point):

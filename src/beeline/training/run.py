@@ -24,7 +24,7 @@ from beeline.regularizers import check_regularizer
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, Solver, State, Status
 from beeline.solvers.checkpoint import RunCheckpoint
-from beeline.solvers.registry import SolverLike
+from beeline.solvers.registry import SolverLike, the_solver
 from beeline.training.checkpoint import TrainingCheckpoint, fingerprint
 from beeline.training.concerns import Concern, concerns_about, gained
 from beeline.training.parallel import solve_in_parallel
@@ -104,7 +104,7 @@ def train(  # noqa: PLR0913
     checkpoint
         Where to keep each problem while it is worked on, and to go on from where it is there already; None: nowhere.
     """
-    objectives = task.objectives()
+    objectives = _problems(task, solver)
     check_own_parts(objectives[0])
     chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None)
     chosen = chosen.with_time_limit(time_limit)
@@ -117,6 +117,15 @@ def train(  # noqa: PLR0913
     concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
     thetas = [result.theta for result in results]
     return Trained(*outputs_of(objectives, thetas), results, tuple(concerns), extra_of(objectives, thetas))
+
+
+def _problems(task: Task, solver: SolverLike) -> list[Objective]:
+    """Those of the task; for a solver that learns classes together, one of all of them where it takes it."""
+    meant = the_solver(solver)
+    if meant is not None and meant.learns_classes_together:
+        together = task.objectives(together=True)
+        return together if meant.takes(together[0]) else task.objectives()
+    return task.objectives()
 
 
 def _checkpoints(

@@ -22,7 +22,7 @@ from beeline.engines import Engine, Rows, RowVector, Threads
 from beeline.engines.verbs import columns
 from beeline.exceptions import LabelError, ParameterError
 from beeline.index import IndexedRows, StoreIndex
-from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, ScalarLoss, Softmax, VectorLoss
+from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, OneVsRest, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 
@@ -199,9 +199,12 @@ class Task:
             return self.opened
         return self.engine.open(self.data if self.index is None else IndexedRows(self.index), self.groups)
 
-    def objectives(self) -> list[Objective]:
-        """One objective of all outputs, or one for each."""
+    def objectives(self, *, together: bool = False) -> list[Objective]:
+        """One objective of all outputs, or one for each; `together`: one also of classes that are told apart singly."""
         costs, common = self._row_costs(), (self.regularizer, self.strength, self.intercept)
+        if together and self.joint_loss is None and self.n_classes is not None and self.n_classes > 2:
+            loss, labels = OneVsRest(self.output_loss), self.rows.scatter(self.labels.astype(np.float64))
+            return [Objective(self.rows, labels, costs, loss, *common, n_outputs=self.n_classes)]
         if (joint := self.joint_loss) is not None:
             labels = np.ascontiguousarray(self.labels, dtype=np.float64)
             if joint.labels == "binary":

@@ -1,37 +1,34 @@
-"""One run of stochastic gradient descent."""
+"""One run of stochastic gradient descent: passes over the rows of an objective, and when they end."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from beeline._types import Floats
-from beeline.data.core.block import Block
 from beeline.engines.verbs import columns
-from beeline.kernels import AveragedSteps, PegasosSteps, dot
+from beeline.losses import RowLoss
 from beeline.objective import Objective
 from beeline.solvers.result import Step
-from beeline.solvers.state import State
+from beeline.solvers.state import State, snapshot_of
+from beeline.solvers.stochastic.learner import Learner, Strengths
 from beeline.solvers.stochastic.order import Portion, RandomRows
-from beeline.solvers.stochastic.scales import Scales
 
 if TYPE_CHECKING:
     from beeline.solvers.stochastic.sgd import SGD
 
 __all__ = ["Learning"]
 
-_LOOK = 4096  # rows that say how features are scaled
-_RATE, _DECAY, _POWER = 4.0, 4.0, 0.75  # of η_t = 4/(1 + 4·passes)^0.75, chosen on ten sets (docs/solvers.md)
-_LEAST_SKIP = 8  # rows between two times that L2 shrinks the weights
 _TOLD = 1 << 24  # entries between two steps that a caller sees, in a long pass
 _LITTLE = 5e-3  # of J, that a pass has to lower it by
 _ACCURATE = 0.05  # of the tolerance, that a best intercept may miss
 
 
 class Learning:
-    """The steps so far, and what progressive validation says of them.
+    """The passes so far, and what progressive validation says of them.
 
     Attributes
     ----------
@@ -42,32 +39,45 @@ class Learning:
     """
 
     def __init__(self, solver: SGD, objective: Objective, start: State | None) -> None:
-        self.solver, self.objective, self.start = solver, objective, start
+        self.solver, self.objective = solver, objective
         o, options = objective, solver.options
+        assert isinstance(o.loss, RowLoss)
         self.rows = RandomRows(o, solver.seed, options.batch_size)
         self.n = max(1, int(o.rows.sum(columns.positive_count, o.costs).value[0]))
         self.unit = o.total_cost / self.n or 1.0  # the mean cost
-        self.strength = o.strength * o.regularizer.l2 / (self.n * self.unit)
         self.passes = 0.0
-        self._steps: PegasosSteps | AveragedSteps | None = None
-        self._theta = np.zeros(o.size) if start is None else np.array(start.theta)
+        self._number, self._portion = 0, 0  # of the pass, and in it
         self._since, self._in_pass = np.zeros(3), np.zeros(3)  # Σ c l, Σ c [wrong], Σ c of rows that were scored
         self._known: dict[str, float] = {}
         self._entries = 0.0
         self._last = math.inf  # J of the last pass
+        self._losses: list[float] = []  # of each pass, a row
+        if (saved := snapshot_of(start)) is not None:
+            self._restore(saved)
+            return
+        per_row = o.strength / (self.n * self.unit)
+        self.learner = Learner(
+            o.loss,
+            o.parameters,
+            Strengths(per_row * o.regularizer.l2, per_row * o.regularizer.l1),
+            options,
+            horizon=self.n,
+            theta=None if start is None else start.theta,
+            rows_before=0.0 if start is None else self.n * max(1.0, start.counters.get("passes", 1.0)),
+        )
+
+    def portions(self) -> Iterator[Portion]:
+        """Those of the pass that are left."""
+        return self.rows.of_pass(self._number, self._portion)
 
     def learn(self, portion: Portion) -> None:
         """Learn from some rows, each after it was scored."""
-        if self._steps is None:
-            self._steps = self._begin(portion)
-        costs = portion.costs / self.unit
-        sums = self._steps.learn(portion.block.arrays, portion.order, portion.labels, costs)
-        scored = *sums, float(costs[portion.order].sum())
+        scored = self.learner.learn(portion.block, portion.labels, portion.costs / self.unit, portion.order)
         self._since += scored
         self._in_pass += scored
-        self._steps.copy_weights(self._theta)
         part = len(portion.order) / max(1, self.objective.rows.n_rows)
         self.passes += part
+        self._portion += 1
         self._entries += part * self.objective.rows.nnz
 
     @property
@@ -77,16 +87,20 @@ class Learning:
 
     def step(self) -> Step:
         """Where it is, with an estimate of J by the rows since the last step."""
-        theta, facts = self._theta.copy(), self._facts()
+        theta, facts = self.learner.theta, self._facts()
         value = self._objective(theta, facts.get("progressive_loss", math.inf))
         self._since[:], self._entries = 0.0, 0.0
-        return Step(theta, value, -math.inf, self.passes, facts=facts, evaluated=False)
+        return Step(
+            theta, value, -math.inf, self.passes, facts=facts, evaluated=False, snapshot=self._snapshot
+        )
 
     def end_pass(self) -> str:
         """Why it ends after a pass; empty where it goes on."""
         losses, _, total = self._in_pass
-        value, before = self._objective(self._theta, losses / max(total, 1e-300)), self._last
+        self._losses.append(losses / max(total, 1e-300))
+        value, before = self._objective(self.learner.theta, self._losses[-1]), self._last
         self._in_pass[:], self._last = 0.0, value
+        self._number, self._portion, self.passes = self._number + 1, 0, float(round(self.passes))
         if not math.isfinite(value):
             return "the weights have grown beyond all numbers; take projection=True, or variant='averaged'"
         if not self.solver.options.early_stopping or before - value >= _LITTLE * abs(value):
@@ -99,58 +113,60 @@ class Learning:
         A few rows far larger than all others may cost more than all of these: J then asks for smaller weights, with the
         same signs of nearly all scores.
         """
-        o = self.objective
-        if not np.isfinite(self._theta).all():
-            return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=self._facts())
-        point, accuracy = o.at(self._theta), _ACCURATE * self.solver.tol
-        if self.solver.options.variant == "averaged":
-            point = o.at_null().towards(point.with_best_intercept(accuracy), accuracy).with_best_intercept(accuracy)
-        return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=self._facts(), point=point)
+        o, theta = self.objective, self.learner.theta
+        facts = self._facts()
+        if not np.isfinite(theta).all():
+            return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=facts)
+        point, accuracy = o.at(theta), _ACCURATE * self.solver.tol
+        if self.solver.options.variant == "averaged" and not self.solver.keeps_point(o):
+            one = o.n_outputs == 1
+            point = o.at_null().towards(point.with_best_intercept(accuracy) if one else point, accuracy)
+            point = point.with_best_intercept(accuracy) if one else point
+        ending = f"{ending}; {self._trend(facts)}" if ending and self._losses else ending
+        return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=facts, point=point)
+
+    def _trend(self, facts: dict[str, float]) -> str:
+        """What is known instead of a certificate: how rows were predicted before they were learned from."""
+        now = self._losses[-1]
+        wrong = f" and {100 * facts['progressive_error']:.3g} % wrong" if "progressive_error" in facts else ""
+        before = f", {self._losses[-2]:.4g} in the pass before" if len(self._losses) > 1 else ""
+        return f"rows, before they were learned from, had a mean loss of {now:.4g}{wrong}{before}"
 
     def _facts(self) -> dict[str, float]:
-        """What progressive validation says of the rows since the last step; of those before, if these cost nothing."""
+        """What progressive validation says of the rows since the last step; of those before, if these cost nothing.
+
+        The trend is the change of the mean loss, relatively, from pass to pass.
+        """
         losses, errors, total = self._since.tolist()
         if total > 0:
-            self._known = {"progressive_loss": losses / total, "progressive_error": errors / total}
-        return self._known
+            self._known = {"progressive_loss": losses / total}
+            if self.objective.loss.classifies:
+                self._known["progressive_error"] = errors / total
+        if len(self._losses) > 1 and self._losses[-2] > 0:
+            self._known["progressive_trend"] = self._losses[-1] / self._losses[-2] - 1
+        return dict(self._known)
 
     def _objective(self, theta: Floats, loss: float) -> float:
         """J, where the mean loss is that."""
         o = self.objective
-        w = theta[: o.n_regularized]
-        return 0.5 * o.strength * o.regularizer.l2 * dot(w, w) + o.total_cost * loss
+        return o.strength * o.regularizer.value(theta[: o.n_regularized]) + o.total_cost * loss
 
-    # The kernels, and what they begin with.
+    # Going on to the same bits.
 
-    def _begin(self, portion: Portion) -> PegasosSteps | AveragedSteps:
-        if self.solver.options.variant == "pegasos":
-            return self._pegasos()
-        return self._averaged(portion.block.gather(portion.order[portion.costs[portion.order] > 0][:_LOOK]))
+    def _snapshot(self) -> dict[str, Any]:
+        return {
+            "learner": self.learner.snapshot(),
+            "sums": [self._since.copy(), self._in_pass.copy()],
+            "facts": self._known,
+            "losses": self._losses,
+            "counts": [self.passes, self._number, self._portion, self._entries, self._last],
+        }
 
-    def _rows_before(self) -> float:
-        """How many rows led to the start."""
-        return 0.0 if self.start is None else self.n * max(1.0, self.start.counters.get("passes", 1.0))
-
-    def _pegasos(self) -> PegasosSteps:
-        o, options = self.objective, self.solver.options
-        t = math.ceil(self._rows_before() / options.batch_size)
-        scaled, loss = self.strength * t * self._theta, str(o.loss.compiled)
-        return PegasosSteps(
-            scaled, o.has_intercept, loss, self.strength, options.batch_size, options.projection, float(t)
-        )
-
-    def _averaged(self, sample: Block) -> AveragedSteps:
-        o = self.objective
-        w, b = o.split(self._theta)
-        scales = Scales.of(sample, intercept=o.has_intercept, centres=o.intercept == "free")
-        skip = max(_LEAST_SKIP, math.ceil(2 * o.rows.n_features * o.rows.n_rows / max(1, o.rows.nnz)))
-        # What L2 shrinks as much as it is pushed needs no longer steps, however small its features are.
-        force = skip * _RATE * self.strength
-        sizes = 1 / (scales.squares + force)
-        if o.has_intercept:
-            size = 1 / (scales.intercept + (force if o.intercept == "regularized" else 0.0))
-            sizes, w = np.append(sizes, size), np.append(w, b + dot(scales.means, w))
-        schedule = self.strength, _RATE, _DECAY / self.n, _POWER
-        w = np.array(w)
-        kinds = o.intercept, str(o.loss.compiled)
-        return AveragedSteps(w, np.zeros(len(w)), sizes, scales.means, *kinds, schedule, skip, self._rows_before())
+    def _restore(self, saved: Any) -> None:  # noqa: ANN401
+        loss = self.objective.loss
+        assert isinstance(loss, RowLoss)
+        self.learner = Learner.restored(loss, saved["learner"])
+        self._since, self._in_pass = (np.array(sums) for sums in saved["sums"])
+        self._known, self._losses = dict(saved["facts"]), list(saved["losses"])
+        self.passes, number, portion, self._entries, self._last = saved["counts"]
+        self._number, self._portion = int(number), int(portion)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -65,25 +66,25 @@ class RandomRows:
             labels, costs = rows.gather_local(objective.labels), rows.gather_local(objective.costs)
             self._here = rows.local(), labels, costs
 
-    def of_pass(self, number: int) -> Iterator[Portion]:
-        """The portions of a pass."""
-        random = np.random.default_rng([self.seed, number])
-        return self._from_disk(random) if self._here is None else self._from_memory(random, *self._here)
+    def of_pass(self, number: int, first: int = 0) -> Iterator[Portion]:
+        """The portions of a pass, from one of them on."""
+        if self._here is None:
+            return self._from_disk(number, first)
+        return islice(self._from_memory(number, *self._here), first, None)
 
-    def _from_memory(
-        self, random: np.random.Generator, block: Block, labels: Floats, costs: Floats
-    ) -> Iterator[Portion]:
+    def _from_memory(self, number: int, block: Block, labels: Floats, costs: Floats) -> Iterator[Portion]:
         n = block.n_rows
-        order = random.permutation(n)
+        order = np.random.default_rng([self.seed, number]).permutation(n)
         size = max(_LEAST_ROWS, _PORTION * n // max(1, block.nnz))
         size = -(-size // self.multiple) * self.multiple
         for start in range(0, n, size):
             yield Portion(block, order[start : start + size], labels, costs)
 
-    def _from_disk(self, random: np.random.Generator) -> Iterator[Portion]:
-        o = self.objective
-        for numbers, block in read_ahead(o.rows, self._mixtures(random)):
+    def _from_disk(self, number: int, first: int) -> Iterator[Portion]:
+        o, mixtures = self.objective, self._mixtures(np.random.default_rng([self.seed, number]))[first:]
+        for k, (numbers, block) in enumerate(read_ahead(o.rows, mixtures), first):
             labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
+            random = np.random.default_rng([self.seed, number, k])
             yield Portion(block, random.permutation(len(numbers)), labels, costs)
 
     def _pieces(self, nbytes: int, row_bytes: float) -> list[Run]:

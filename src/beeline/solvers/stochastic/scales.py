@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.data.core.block import Block
 
-__all__ = ["Scales"]
+__all__ = ["ColumnSums", "Scales"]
 
 _DENSE = 0.5  # of the rows: columns with more non-zeros are dense
 _SHARE = 1 / 3  # of all non-zeros: dense columns that hold as many are standardised
@@ -32,23 +33,105 @@ class Scales(NamedTuple):
         s² of a column of ones.
     means
         μ; zero where a column is not centred.
+    unseen
+        s² of a column that had no entries; where each column has a scale of its own, its first entries will say more.
+    own
+        Whether each column has a scale of its own.
     """
 
     squares: Floats
     intercept: float
     means: Floats
+    unseen: float = 1.0
+    own: bool = False
 
     @classmethod
     def of(cls, block: Block, *, intercept: bool, centres: bool) -> Scales:
-        """The scales of some rows.
+        """The scales of some rows."""
+        sums = ColumnSums.of_nothing(block.n_features)
+        sums.add(block)
+        return sums.scales(block, intercept=intercept, centres=centres)
+
+    def grown(self, n_features: int) -> Scales:
+        """With more columns, not seen so far."""
+        more = n_features - len(self.squares)
+        squares = np.append(self.squares, np.full(more, self.unseen))
+        return self._replace(squares=squares, means=np.append(self.means, np.zeros(more)))
+
+    def with_first(self, unseen: AnyArray, block: Block) -> tuple[Scales, AnyArray]:
+        """(The scales where columns that were not seen so far have those of their entries here; which still are not)."""
+        sums = ColumnSums.of_nothing(len(self.squares))
+        sums.add(block)
+        found = unseen[: block.n_features] & (sums.counts[: block.n_features] > 0)
+        squares, at = self.squares.copy(), np.flatnonzero(found)
+        squares[at] = self.intercept * sums.squares[at] / sums.counts[at]
+        left = unseen.copy()
+        left[at] = False
+        return self._replace(squares=squares), left
+
+
+@dataclass(eq=False)
+class ColumnSums:
+    """What is known of columns: sums over the rows that were looked at.
+
+    Attributes
+    ----------
+    counts, squares, sums
+        Σ [x_j ≠ 0], Σ x_j² and Σ x_j.
+    n
+        How many rows there were.
+    """
+
+    counts: Floats
+    squares: Floats
+    sums: Floats
+    n: float = 0.0
+
+    @classmethod
+    def of_nothing(cls, n_features: int) -> ColumnSums:
+        """Those of no rows."""
+        return cls(*(np.zeros(n_features) for _ in range(3)))
+
+    @property
+    def entries(self) -> float:
+        """How many there were."""
+        return float(self.counts.sum())
+
+    def add(self, block: Block) -> None:
+        """Look at more rows, which may have fewer columns."""
+        ones, d = np.ones(block.n_rows), block.n_features
+        self.counts[:d] += replace(block, values=(block.values != 0).astype(np.float64)).transposed(ones)
+        self.squares[:d] += block.gram_diagonal(ones)
+        self.sums[:d] += block.transposed(ones)
+        self.n += block.n_rows
+
+    def grow(self, n_features: int) -> None:
+        """Take in more columns."""
+        more = np.zeros(n_features - len(self.counts))
+        self.counts, self.squares, self.sums = (
+            np.append(array, more) for array in (self.counts, self.squares, self.sums)
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """As numbers and arrays."""
+        return dict(vars(self))
+
+    @classmethod
+    def restored(cls, snapshot: Mapping[str, Any]) -> ColumnSums:
+        """Those of a snapshot."""
+        arrays = (np.array(snapshot[name]) for name in ("counts", "squares", "sums"))
+        return cls(*arrays, snapshot["n"])
+
+    def scales(self, block: Block | None, *, intercept: bool, centres: bool) -> Scales:
+        """The scales of the rows.
 
         Dense columns are standardised where they hold a third of the non-zeros, or are far larger or smaller than the
         sparse ones, and centred where `centres` says that they may be and their mean is far from zero. Other columns
         share a scale, unless theirs differ much. A column of zeros has that of the sparse ones.
+
+        Where all rows are at hand as a block, their median length becomes 1, and else the mean one.
         """
-        n, ones = max(1, block.n_rows), np.ones(block.n_rows)
-        counts = replace(block, values=(block.values != 0).astype(np.float64)).transposed(ones)
-        squares, means = block.gram_diagonal(ones), block.transposed(ones) / n
+        n, counts, squares, means = max(1.0, self.n), self.counts, self.squares, self.sums / max(1.0, self.n)
         seen = counts > 0
         usual = np.divide(squares, counts, out=np.ones_like(squares), where=seen)  # mean squares of non-zeros
         dense = counts > _DENSE * n
@@ -60,15 +143,21 @@ class Scales(NamedTuple):
         sharing = seen & ~standard
         if not sparse.any():
             log_scale, spread = _mean_and_spread(0.5 * np.log10(usual), np.where(seen, counts, 0.0))
-        scales = np.where(sharing & (spread > _SPREAD), usual, 10 ** (2 * log_scale))
+        own, shared = spread > _SPREAD, 10 ** (2 * log_scale)
+        scales = np.where(sharing & own, usual, shared)
         centred = standard & centres & (means**2 > _OFF_CENTRE * squares / n)
         means = np.where(centred, means, 0.0)
         variances = np.maximum(squares / n - means**2, 0.0)
         # A column that is constant, but for rounding, says nothing: unit steps along it do no harm.
         variances = np.where(variances > 1e-12 * squares / n, variances, np.maximum(squares / n, 1e-300))
         scales = np.where(standard, variances, scales)
-        median = _median_norm(block, 1 / scales, means, 1.0 if intercept else 0.0)
-        return cls(scales * median, median, means)
+        constant = 1.0 if intercept else 0.0
+        if block is None:
+            length = float(((squares / n - means**2) / scales).sum()) + constant
+        else:
+            length = _median_norm(block, 1 / scales, means, constant)
+        length = length if length > 0 else 1.0
+        return Scales(scales * length, length, means, shared * length, bool(own))
 
 
 def _mean_and_spread(numbers: Floats, weights: Floats) -> tuple[float, float]:

@@ -4,53 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import count
-from typing import Literal, get_args
+from dataclasses import replace
 
 from beeline._sentences import Argument, Sentence
-from beeline.exceptions import ParameterError
-from beeline.losses import Hinge, Logistic, SquaredHinge
+from beeline.losses import RowLoss
 from beeline.objective import Objective
 from beeline.solvers.base import Solver
 from beeline.solvers.needs import Needs
-from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step
 from beeline.solvers.state import State
 from beeline.solvers.stochastic.learning import Learning
+from beeline.solvers.stochastic.options import SGDOptions
+from beeline.solvers.stochastic.rule import STOCHASTIC_LOSSES, form_of
 
 __all__ = ["SGD", "SGDOptions"]
-
-Variant = Literal["averaged", "pegasos"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SGDOptions(SolverOptions):
-    """Options of stochastic gradient descent."""
-
-    variant: Variant = option(  # noqa: RUF009 — a field
-        "averaged",
-        "`averaged` scales features by itself, truncates steps and averages weights; `pegasos` is as published.",
-        choices=get_args(Variant),
-    )
-    batch_size: int = option(1, "How many rows a step of `pegasos` learns from.", least=1)
-    projection: bool = option(True, "Whether `pegasos` keeps the weights in the ball that the optimum lies in.")
-    early_stopping: bool = option(
-        True, "Whether to end when a pass hardly lowers J, as progressive validation estimates it."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("batch_size", "projection"):
-            if self.variant != "pegasos" and name in self.given:
-                raise ParameterError(
-                    f"the solver's {name} is for variant='pegasos'; leave it out, or take that variant",
-                    parameter="solver",
-                )
-
-    def refine(self, needs: Needs) -> Needs:
-        """Pegasos has no free intercept: what L2 does not hold would move by 1/(λt) at every step."""
-        return replace(needs, intercepts=("regularized", "none")) if self.variant == "pegasos" else needs
 
 
 class SGD(Solver):
@@ -87,16 +54,29 @@ class SGD(Solver):
 
     name = "sgd"
     certifies = False
+    learns_classes_together = True
     needs = Needs(
-        losses=(Hinge, SquaredHinge, Logistic),
-        losses_named="the hinge, the squared hinge and the logistic loss",
-        omega="l2",
+        losses=STOCHASTIC_LOSSES,
+        losses_named="losses of single rows that are compiled",
         nonnegative=False,
-        one_score=True,
         rows="blocks",
     )
     kind_of_options = SGDOptions
     options: SGDOptions
+
+    def takes(self, objective: Objective) -> bool:
+        """Whether the loss has a stochastic form, too."""
+        return super().takes(objective) and self._has_form(objective)
+
+    def refusal(self, objective: Objective) -> str | None:
+        """Why not."""
+        if (found := super().refusal(objective)) is not None or self._has_form(objective):
+            return found
+        return f"is for {self.needs.losses_named}, not {objective.loss!r}"
+
+    @staticmethod
+    def _has_form(objective: Objective) -> bool:
+        return isinstance(objective.loss, RowLoss) and form_of(objective.loss) is not None
 
     def concern(self, result: Result) -> str | None:
         """Only where a limit ended it: that nothing is proven is what it says of itself."""
@@ -111,12 +91,20 @@ class SGD(Solver):
 
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """Some rows at a time, until a pass hardly lowers J."""
+        step = None
+        for step in self._stochastic_steps(objective, start):
+            exact = step.ending and self.options.finish == "exact"
+            yield replace(step, ending="") if exact else step
+        if step is not None and exact:
+            yield from self._exact_steps(objective, step)
+
+    def _stochastic_steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         clock, run = time.perf_counter(), Learning(self, objective, start)
         if not objective.total_cost > 0:
             yield run.last_step("no row costs anything")
             return
-        for number in count():
-            for portion in run.rows.of_pass(number):
+        while True:
+            for portion in run.portions():
                 run.learn(portion)
                 late = self.time_limit is not None and time.perf_counter() - clock >= self.time_limit
                 if late or run.passes >= self.max_passes:
@@ -128,3 +116,19 @@ class SGD(Solver):
                 yield run.last_step(ending)
                 return
             yield run.step()
+
+    def _exact_steps(self, objective: Objective, last: Step) -> Iterator[Step]:
+        """Those of the solver that `auto` takes where there is a start."""
+        from beeline.solvers.auto import choose_solver
+
+        exact = choose_solver(objective, tol=self.tol, max_passes=self.max_passes, seed=self.seed, warm=True)
+        for step in exact.steps(objective, State(last.theta)):
+            yield replace(step, passes=last.passes + step.passes, solver=step.solver or exact.name, snapshot=None)
+
+    def keeps_point(self, objective: Objective) -> bool:
+        """Of a perceptron: zero weights are its optimum under any Ω, and the direction is what is learned (M9)."""
+        return "perceptron" in objective.loss.name
+
+    def resumes(self, objective: Objective) -> bool:
+        """Up to where an exact solver takes over."""
+        return True
