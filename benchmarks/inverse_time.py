@@ -29,7 +29,7 @@ import numpy as np
 from support import deformed, enlarged, inverse_figures, sets
 from support.contenders import Classes
 from support.inverse_figures import Curves
-from support.walks import LEARNERS, Problem, looks, walk
+from support.walks import RULES, Problem, looks, walk
 
 PUBLISHED = ("multi-class LR", "multi-class SVM", "multi-class perceptron")
 DEFAULTS = ("default, softmax", "default, hinge")
@@ -73,7 +73,7 @@ def measure(problem: Problem, runs: int) -> Curves:
                 until = (max(problem.targets), max(problem.fixed)) if learner not in BINARY else (np.inf, problem.most)
                 seen = walk(problem, learner, n, seed, points, until)
                 curves.add(learner, n, seen)
-        for learner in LEARNERS:
+        for learner in RULES:
             print(f"   {curves.in_words(learner, n)}", flush=True)
     return curves
 

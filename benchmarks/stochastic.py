@@ -41,7 +41,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support import settings_search, sets
+from support import sets, settings_search
 from support.contenders import CONTENDERS, FORMS, SETS, Classes, Found, Setting, sgd, sgd_command
 from support.one_pass import one_pass
 from support.settings_search import WITHIN, Known

@@ -89,12 +89,12 @@ class Classes:
         return self.train.labels
 
     @cached_property
-    def X(self):
+    def X(self):  # noqa: N802
         """The rows, for SciPy."""
         return self.train.matrix()
 
     @cached_property
-    def X_test(self):
+    def X_test(self):  # noqa: N802
         """Rows to predict."""
         return self._parts[1].matrix()
 

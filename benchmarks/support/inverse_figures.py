@@ -105,10 +105,7 @@ def _against_rows(measured: list[Curves], folder: Path, name: str, ylabel: str, 
         for ax, curves in zip(panels, measured, strict=True):
             plot(ax, curves, learner, default)
             ax.set_xscale("log")
-            ax.set_title(
-                f"{learner.removeprefix('multi-class ').capitalize() if 'perceptron' in learner else learner}, {SETS[curves.problem.name]}",
-                fontsize=9.5,
-            )
+            ax.set_title(f"{learner}, {SETS[curves.problem.name]}", fontsize=9)
             if ax in axes[-1]:
                 ax.set_xlabel("training rows")
             if ax is panels[0]:
@@ -158,9 +155,7 @@ def _against_passes(measured: list[Curves], folder: Path) -> None:
     marks = ("o", "s", "^", "D", "v")
     for ax, curves in zip(axes, measured, strict=True):
         n = curves.problem.sizes[-1]
-        for learner, colour in zip(
-            (*FORMS, "default, hinge"), ("#7aa6dc", "#1c5fb8", "#5b6878", "#c4560b"), strict=True
-        ):
+        for learner, colour in zip((*FORMS, "default, hinge"), (*COLOURS[:2], "#5b6878", WARM[1]), strict=True):
             means = [curves.to(learner, n, t) for t in np.linspace(50, 100, 101)]
             found = [(t, s) for t, (_, s) in zip(np.linspace(50, 100, 101), means, strict=True) if np.isfinite(s)]
             if found:

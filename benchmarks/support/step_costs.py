@@ -25,9 +25,8 @@ def step_costs() -> tuple[list[str], bool]:
     lines = ["| a step, 75 nonzeros, 50 classes | µs | share of NumPy's |", "|---" * 3 + "|"]
     taken = {form: _step(form, X, y) for form in FORMS}
     for form, microseconds in taken.items():
-        lines.append(
-            f"| sgd {form}{'' if microseconds <= MOST else ' (missed)'} | {microseconds:.2f} | {microseconds / plain:.3f} |"
-        )
+        missed = "" if microseconds <= MOST else " (missed)"
+        lines.append(f"| sgd {form}{missed} | {microseconds:.2f} | {microseconds / plain:.3f} |")
     lines.append(f"| softmax in NumPy | {plain:.1f} | 1 |")
     return lines, max(taken.values()) <= MOST
 

@@ -7,39 +7,40 @@ are tried on the test rows.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from beeline.data.core.arrays import from_arrays
-from beeline.losses import get_loss
-from beeline.regularizers import L2
-from beeline.solvers import SGD
-from beeline.solvers.stochastic.learning import Learning
-from beeline.solvers.stochastic.order import Portion
-from beeline.training.task import Task
+from beeline.data.core.block import Block
+from beeline.losses import CrammerSinger, Hinge, Logistic, MulticlassPerceptron, OneVsRest, RowLoss, Softmax
+from beeline.objective.parameters import Parameters
+from beeline.solvers.stochastic.learner import Learner, Strengths
+from beeline.solvers.stochastic.options import SGDOptions
 
-__all__ = ["LEARNERS", "Look", "Problem", "looks", "walk"]
-
-
-class Learner(NamedTuple):
-    """What learns: a loss, how it takes several classes, and the rule of its steps."""
-
-    loss: str
-    multiclass: str
-    variant: str
+__all__ = ["RULES", "Look", "Problem", "looks", "walk"]
 
 
-LEARNERS = {
-    "multi-class LR": Learner("logistic", "softmax", "mcid"),
-    "multi-class SVM": Learner("hinge", "crammer_singer", "mcid"),
-    "multi-class perceptron": Learner("multiclass_perceptron", "auto", "mcid"),
-    "K-binary-LR": Learner("logistic", "ovr", "pegasos"),
-    "K-Pegasos": Learner("hinge", "ovr", "pegasos"),
-    "default, softmax": Learner("logistic", "softmax", "averaged"),
-    "default, hinge": Learner("hinge", "crammer_singer", "averaged"),
+class Rule(NamedTuple):
+    """What is learned and how: a loss, and the rule of the steps."""
+
+    loss: Callable[[], RowLoss]
+    options: dict
+
+
+_MCID, _PEGASOS = {"variant": "mcid"}, {"variant": "pegasos", "projection": False}
+RULES = {
+    "multi-class LR": Rule(Softmax, _MCID),
+    "multi-class SVM": Rule(CrammerSinger, _MCID),
+    "multi-class perceptron": Rule(MulticlassPerceptron, _MCID),
+    "K-binary-LR": Rule(lambda: OneVsRest(Logistic()), _PEGASOS),
+    "K-Pegasos": Rule(lambda: OneVsRest(Hinge()), _PEGASOS),
+    "default, softmax": Rule(Softmax, {}),
+    "default, hinge": Rule(CrammerSinger, {}),
 }
 
 
@@ -77,17 +78,17 @@ class Problem:
     targets: tuple[float, ...]
     fixed: tuple[int, ...]
     most: int
-    _cut: dict[int, object] = field(default_factory=dict)
+    _cut: dict[int, Block] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
         """K."""
         return int(self.y.max()) + 1
 
-    def first(self, n: int):
-        """The first rows, as a data set."""
+    def first(self, n: int) -> Block:
+        """The first rows."""
         if n not in self._cut:
-            self._cut = {n: from_arrays(self.X[:n])}
+            self._cut = {n: from_arrays(self.X[:n]).block}
         return self._cut[n]
 
     def accuracy(self, weights: np.ndarray, intercepts: np.ndarray) -> float:
@@ -103,58 +104,35 @@ def looks(most: int, first: int = 256, factor: float = 1.3) -> list[int]:
     return points
 
 
-def walk(problem: Problem, learner: str, n: int, seed: int, points: list[int], until: tuple[float, int]) -> list[Look]:
-    """Learn from n rows; look at some numbers of steps, until a test accuracy is reached after a number of steps."""
-    how = LEARNERS[learner]
-    task = Task(
-        problem.first(n),
-        problem.y[:n],
-        problem.n_classes,
-        get_loss(how.loss),
-        L2(),
-        C=1 / (problem.strength * n),
-        intercept="free" if how.variant == "averaged" else "regularized",
-        multiclass=how.multiclass,
-    )
-    options = {"variant": how.variant} | ({"projection": False} if how.variant == "pegasos" else {})
-    runs = [_Walk(SGD(max_passes=1e9, **options), objective, seed) for objective in task.objectives()]
-    seen: list[Look] = []
+def walk(problem: Problem, name: str, n: int, seed: int, points: list[int], until: tuple[float, int]) -> list[Look]:
+    """Learn from n rows; look at some numbers of steps, until a test accuracy is reached after a number of steps.
+
+    The clock runs while rows are learned from, not while the weights are written out and tried.
+    """
+    rule, block, y = RULES[name], problem.first(n), problem.y[:n]
+    layout = Parameters(block.n_features, problem.n_classes, "regularized" if rule.options else "free")
+    learner = Learner(rule.loss(), layout, Strengths(problem.strength), SGDOptions(**rule.options), horizon=n)
+    costs, seen, seconds, before = np.ones(n), [], 0.0, 0
     for steps in points:
-        for run in runs:
-            run.learn_until(steps)
-        parts = [run.weights() for run in runs]
-        W, b = (np.column_stack([part[k] for part in parts]) if len(parts) > 1 else parts[0][k] for k in (0, 1))
-        seen.append(Look(steps, sum(run.seconds for run in runs), problem.accuracy(W, np.ravel(b))))
+        order = _order(n, seed, before, steps)
+        start = time.perf_counter()
+        learner.learn(block, y, costs, order)
+        seconds, before = seconds + time.perf_counter() - start, steps
+        seen.append(Look(steps, seconds, problem.accuracy(*layout.split(learner.theta))))
         if seen[-1].accuracy >= until[0] and steps >= until[1]:
             break
     return seen
 
 
-class _Walk:
-    """One objective's training."""
+@lru_cache(maxsize=2)
+def _permutation(n: int, seed: int, number: int) -> np.ndarray:
+    return np.random.default_rng([seed, number]).permutation(n)
 
-    def __init__(self, solver: SGD, objective, seed: int) -> None:
-        self.objective, self.seed, self.seconds = objective, seed, 0.0
-        self.learning = Learning(solver, objective, None)
-        rows = objective.rows
-        self.block = rows.local()
-        self.labels, self.costs = rows.gather_local(objective.labels), rows.gather_local(objective.costs)
-        self.steps, self.order = 0, np.empty(0, np.int64)
 
-    def learn_until(self, steps: int) -> None:
-        order = self._rows(self.steps, steps)
-        start = time.perf_counter()
-        self.learning.learn(Portion(self.block, order, self.labels, self.costs))
-        self.seconds += time.perf_counter() - start
-        self.steps = steps
-
-    def _rows(self, start: int, stop: int) -> np.ndarray:
-        """Which rows come at these steps: a permutation a pass."""
-        n, parts = self.block.n_rows, []
-        for number in range(start // n, -(-stop // n)):
-            order = np.random.default_rng([self.seed, number]).permutation(n)
-            parts.append(order[max(0, start - number * n) : stop - number * n])
-        return np.concatenate(parts)
-
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.objective.split(self.learning.step().theta)
+def _order(n: int, seed: int, start: int, stop: int) -> np.ndarray:
+    """Which rows come at these steps: each once in a pass."""
+    parts = []
+    for number in range(start // n, -(-stop // n)):
+        order = _permutation(n, seed, number)
+        parts.append(order[max(0, start - number * n) : stop - number * n])
+    return np.concatenate(parts)
