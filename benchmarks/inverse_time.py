@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 from support import deformed, enlarged, inverse_figures, sets
+from support.alike import share_alike
 from support.contenders import Classes
 from support.inverse_figures import Curves
 from support.walks import RULES, Problem, looks, walk
@@ -89,6 +90,7 @@ def main() -> int:
     if not sets.SHARED.exists():
         print("the data sets of ../shared/data are not here")
         return 1
+    share_alike()
     measured, holds = [], True
     for name in arguments.only.split(","):
         print(name, flush=True)

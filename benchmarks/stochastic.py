@@ -42,6 +42,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support import sets, settings_search
+from support.alike import share_alike
 from support.contenders import CONTENDERS, FORMS, SETS, Classes, Found, Setting, sgd, sgd_command
 from support.one_pass import one_pass
 from support.settings_search import WITHIN, Known
@@ -199,6 +200,7 @@ def main() -> int:
     only = arguments.only.split(",") if arguments.only else [*SETS, *PARTS]
     if unknown := set(only) - {*SETS, *PARTS}:
         parser.error(f"--only has {', '.join(sorted(unknown))}; there are {', '.join((*SETS, *PARTS))}")
+    share_alike()
     sets.FOLDER.mkdir(parents=True, exist_ok=True)
     contests, parts, holds = [], {}, True
     for name in only:
