@@ -41,9 +41,10 @@ PROBLEMS = {
     "block_cd": [(Hinge(), L2(), {"tol": 1e-3}), (CrammerSinger(), L2(), {"tol": 1e-2})],
     "l1_cd": [(Logistic(), L1(), {"tol": 1e-8})],
     "interior_point": [(Hinge(), L1()), (Hinge(), L2())],
+    "sgd": [(Hinge(), L2()), (Hinge(), ElasticNet()), (Softmax(), L2()), (CrammerSinger(), L1())],
     "relaxation": [(Ramp(), L2()), (Ramp(), L2(), {"continuation": 3}), (Ramp(), L2(), {"method": "cccp"})],
 }
-NOT_RESUMED = {"class_dual_cd": (CrammerSinger(), L2()), "bundle": (Hinge(), L1()), "sgd": (Hinge(), L2())}
+NOT_RESUMED = {"class_dual_cd": (CrammerSinger(), L2()), "bundle": (Hinge(), L1())}
 CASES = [(name, *case) for name, cases in PROBLEMS.items() for case in cases]
 
 

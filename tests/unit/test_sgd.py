@@ -235,7 +235,7 @@ def test_the_end_is_no_certificate():
     assert result.status is Status.UNPROVEN
     assert result.gap == 1.0  # no loss is negative: all that is known of the optimum
     assert result.sentence.startswith("ended without a certificate after")
-    assert "a pass lowers J, by progressive validation, by less than 0.5 %" in result.sentence
+    assert "a pass lowers J, by progressive validation, by less than 1 %" in result.sentence
     assert SGD().concern(result) is None
     model = LinearSVC(loss="hinge", solver="sgd").fit(X, LABELS)
     assert not model.report_.converged
@@ -310,12 +310,12 @@ def test_weights_beyond_all_numbers_are_said():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"variant": "adam"}, "variant must be one of averaged, pegasos, not 'adam'"),
+        ({"variant": "adam"}, "variant must be one of averaged, pegasos, mcid, not 'adam'"),
         ({"batch_size": 0, "variant": "pegasos"}, "batch_size must be at least 1, not 0"),
-        ({"batch_size": 4}, "batch_size is for variant='pegasos'; leave it out, or take that variant"),
+        ({"batch_size": 4}, "batch_size is for variant='pegasos' or variant='mcid'; leave it out, or take that variant"),
         ({"projection": False}, "projection is for variant='pegasos'"),
         ({"early_stopping": 3}, "early_stopping must be True or False, not 3"),
-        ({"eta0": 3}, "has no option 'eta0'; there are variant, batch_size, projection, early_stopping"),
+        ({"eta0": 3}, "has no option 'eta0'; there are variant, batch_size, projection, early_stopping, finish"),
     ],
 )
 def test_wrong_options(options, sentence):

@@ -69,13 +69,17 @@ BEELINE_CLONES void tile_both(const std::uint32_t* index, const float* x, std::s
   }
 }
 
-// w[index_p] += x_p·move and F[index_p] += x_p·move_f, over all classes.
-BEELINE_CLONES void push_all(const std::uint32_t* index, const float* x, std::size_t n, float* w, std::size_t padded,
-                             const float* move, const float* move_f) {
+// w[index_p] += x_p·move and F[index_p] += x_p·move_f, over the classes from each of `groups` on that fill a register.
+BEELINE_CLONES void push_groups(const std::uint32_t* index, const float* x, std::size_t n, float* w,
+                                std::size_t padded, const float* move, const float* move_f,
+                                const std::vector<std::size_t>& groups) {
+  const std::size_t* const first = groups.data();
+  const std::size_t* const last = first + groups.size();
   for (std::size_t p = 0; p < n; ++p) {
     float* row = w + index[p] * 2 * padded;
     const float value = x[p];
-    for (std::size_t k = 0; k < padded; k += kLanes) {
+    for (const std::size_t* group = first; group != last; ++group) {
+      const std::size_t k = *group;
       *reinterpret_cast<Lanes*>(row + k) += value * *reinterpret_cast<const Lanes*>(move + k);
       *reinterpret_cast<Lanes*>(row + padded + k) += value * *reinterpret_cast<const Lanes*>(move_f + k);
     }
@@ -109,7 +113,17 @@ struct ScaledRow {
   void add(std::size_t j, double value) {
     index[n] = static_cast<std::uint32_t>(j);
     x[n++] = static_cast<float>(value);
-    norm += value * value;
+  }
+  // The same, forgotten by the next one where it is not `kept`: a processor cannot foresee which entries are zero.
+  void add(std::size_t j, double value, bool kept) {
+    add(j, value);
+    n -= !kept;
+  }
+  void measure() {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t p = 0; p < n; ++p) sum += x[p] * x[p];
+    norm = static_cast<double>(sum);
   }
 };
 
@@ -183,6 +197,7 @@ class ClassSteps {
   static constexpr std::size_t kTile = 6;          // registers of eight classes that hold sums
   static constexpr double kLump = 0.01;            // what weights may decay by at a time, if that is not too often
   static constexpr float kNothing = 1.0f / 8192;   // the probability of all wrong classes that is none
+  static constexpr float kLeastSlope = 1.0f / 65536;  // of a class: where a register has none as large, it stays
 
   double step_size() const { return rate_ / std::pow(1 + fading_ * t_, power_); }
   float* row(std::size_t j) const { return weights_.data() + j * 2 * padded_; }
@@ -212,19 +227,19 @@ class ClassSteps {
       const std::int64_t i = visits.order[k];
       if (visits.costs[i] <= 0) continue;
       const Span span = visits.span(k++);
-      out.reserve(span.count + centres_.size() + 1);
+      out.reserve(span.count + centres_.size() + 2);
       out.n = 0;
-      out.norm = 0;
       out.place = static_cast<std::size_t>(i);
       out.y = visits.y[i];
       out.cost = visits.costs[i];
       if (centres_.empty())
         entries.each(span, [&](std::size_t j, double value) {
-          if (value != 0) out.add(j, root(j) * value);
+          out.add(j, root(j) * value, Entries::kSparse || value != 0);
         });
       else
         add_centred(entries, span, out);
       if (d_ < rows_) out.add(d_, root(d_));
+      out.measure();
       if (fetches_) fetch(out);
       return true;
     }
@@ -238,20 +253,21 @@ class ClassSteps {
       out.x[out.n++] = centre.offset;
     }
     entries.each(span, [&](std::size_t j, double value) {
-      if (value == 0) return;
-      if (centre_places_[j] >= 0)
-        out.x[static_cast<std::size_t>(centre_places_[j])] += static_cast<float>(root(j) * value);
-      else
-        out.add(j, root(j) * value);
+      const std::int32_t centre = centre_places_[j];
+      const bool is_centred = centre >= 0;
+      const std::size_t at = is_centred ? static_cast<std::size_t>(centre) : out.n;
+      out.x[at] = (is_centred ? out.x[at] : 0.0f) + static_cast<float>(root(j) * value);
+      out.index[at] = static_cast<std::uint32_t>(j);
+      out.n += !is_centred & (Entries::kSparse || value != 0);
     });
-    for (std::size_t p = 0; p < centres_.size(); ++p) out.norm += static_cast<double>(out.x[p]) * out.x[p];
   }
 
   void fetch(const ScaledRow& of) const {
-    const std::size_t bytes = std::min<std::size_t>(2 * padded_ * sizeof(float), 512);
+    const std::size_t both = loss_.has_few_slopes() ? 1 : 2;
+    const std::size_t bytes = std::min<std::size_t>(both * padded_ * sizeof(float), 512);
     for (std::size_t p = 0; p < of.n; ++p) {
       const char* at = reinterpret_cast<const char*>(row(of.index[p]));
-      for (std::size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(at + offset);
+      for (std::size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(at + offset, 1, 2);
     }
   }
 
@@ -306,12 +322,15 @@ class ClassSteps {
     if (!loss_.one_against_rest())
       for (std::size_t k = 0; k < k_; ++k) norm += square(g_[k]);
     const double same = loss_.one_against_rest() ? 0.0 : length(slopes.value, norm, x, 0, y);
+    groups_.clear();
     for (std::size_t k = 0; k < k_; ++k) {
+      if (std::fabs(g_[k]) >= kLeastSlope && (groups_.empty() || groups_.back() + kLanes <= k))
+        groups_.push_back(k / kLanes * kLanes);
       const double by = loss_.one_against_rest() ? (g_[k] != 0 ? length(0, 0, x, k, y) : 0.0) : same;
       move_[k] = static_cast<float>(by) * -g_[k];
       move_f_[k] = -back * move_[k];
     }
-    push_all(x.index.data(), x.x.data(), x.n, weights_.data(), padded_, move_.data(), move_f_.data());
+    push_groups(x.index.data(), x.x.data(), x.n, weights_.data(), padded_, move_.data(), move_f_.data(), groups_);
   }
 
   static double square(double value) { return value * value; }
@@ -395,6 +414,7 @@ class ClassSteps {
   std::vector<Centre> centres_;
   std::vector<std::int32_t> centre_places_;  // where a feature is among them, or −1
   std::vector<float> z_, zf_, g_, move_, move_f_;
+  std::vector<std::size_t> groups_;  // of classes that a step moves
   bool fetches_ = false;
   Decay decay_;
   double rate_ = 0, fading_ = 0, power_ = 0, t_ = 0, eta_ = 0, gone_ = 0, swept_ = 0, largest_ = 0;

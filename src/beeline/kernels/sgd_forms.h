@@ -124,6 +124,7 @@ class ClassForm {
   }
 
   bool is_perceptron() const { return kind_ == Kind::kPerceptron; }
+  bool has_few_slopes() const { return kind_ == Kind::kCrammerSinger || kind_ == Kind::kPerceptron; }
   bool is_softmax() const { return kind_ == Kind::kSoftmax; }
 
  private:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Learning"]
 
 _TOLD = 1 << 24  # entries between two steps that a caller sees, in a long pass
-_LITTLE = 5e-3  # of J, that a pass has to lower it by
+_LITTLE = 1e-2  # of J, that a pass has to lower it by
 _ACCURATE = 0.05  # of the tolerance, that a best intercept may miss
 
 
