@@ -58,9 +58,9 @@ def of_set(name: str, sizes: tuple[int, ...], strength: float, targets: tuple[fl
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "mnist": digits,
-    "covtype": lambda: of_set("covtype", (1_000, 5_000, 20_000, 100_000), 1e-5, (67.0, 69.0, 70.5), 400_000),
-    "reuters": lambda: of_set("reuters", (800, 1_600, 3_200), 1e-5, (80.0, 86.0, 90.0), 100_000),
-    "sector": lambda: of_set("sector", (1_600, 3_200), 1e-5, (70.0, 80.0, 88.0), 60_000),
+    "covtype": lambda: of_set("covtype", (1_000, 5_000, 20_000, 100_000), 1e-3, (65.0, 67.0, 69.0), 200_000),
+    "reuters": lambda: of_set("reuters", (800, 1_600, 3_200), 1e-4, (85.0, 90.0, 93.0), 100_000),
+    "sector": lambda: of_set("sector", (1_600, 3_200), 1e-4, (75.0, 85.0, 91.0), 60_000),
 }
 
 

@@ -24,12 +24,11 @@ from support.contenders import CONTENDERS, Classes, Contender, Found, Setting
 __all__ = ["WITHIN", "Best", "Known", "load", "search", "write"]
 
 WITHIN = 0.5  # points below the best accuracy
-_PATIENCE = 40.0  # seconds that a training may take
+_PATIENCE = 60.0  # seconds that a training may take
 _FAR = 2.0  # points behind, of a lane that is left where it rises slowly
 _LITTLE = 0.05  # points that two more rungs of effort have to gain
 _LIKELY, _DOUBT, _ROUNDS = 6, 3.0, 3  # settings that are timed again: how many, how much slower at most, how often
 _FILE = Path(__file__).with_name("stochastic_settings.json")
-_KEPT = sets.FOLDER / "stochastic-search.json"
 
 
 class Best(NamedTuple):
@@ -93,13 +92,14 @@ def _climb(classes: Classes, contender: Contender, lane: Setting, best: float) -
 
 def _remembered(classes: Classes, contender: Contender, setting: Setting) -> Found | None:
     """What a training takes and reaches, from the file if it was tried before; None where patience ended."""
-    known = json.loads(_KEPT.read_text()) if _KEPT.exists() else {}
-    key = f"{classes.name} | {contender.name} | {json.dumps(setting, sort_keys=True)}"
+    file = sets.FOLDER / f"stochastic-search-{classes.name}.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
+    key = f"{contender.name} | {json.dumps(setting, sort_keys=True)}"
     if key not in known:
         _prepare(classes, contender)
         known[key] = _limited(lambda: contender.train(classes, setting), _PATIENCE)
-        _KEPT.write_text(json.dumps(known, indent=0))
-        print(f"   {key}: {known[key]}", flush=True)
+        file.write_text(json.dumps(known, indent=0))
+        print(f"   {classes.name}: {key}: {known[key]}", flush=True)
     return None if known[key] is None else Found(*known[key])
 
 

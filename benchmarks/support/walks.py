@@ -25,6 +25,9 @@ from beeline.solvers.stochastic.options import SGDOptions
 __all__ = ["RULES", "Look", "Problem", "looks", "walk"]
 
 
+_FIRST = 4096  # rows, of which `sgd` looks at the features
+
+
 class Rule(NamedTuple):
     """What is learned and how: a loss, and the rule of the steps."""
 
@@ -111,8 +114,10 @@ def walk(problem: Problem, name: str, n: int, seed: int, points: list[int], unti
     """
     rule, block, y = RULES[name], problem.first(n), problem.y[:n]
     layout = Parameters(block.n_features, problem.n_classes, "regularized" if rule.options else "free")
-    learner = Learner(rule.loss(), layout, Strengths(problem.strength), SGDOptions(**rule.options), horizon=n)
-    costs, seen, seconds, before = np.ones(n), [], 0.0, 0
+    strength = problem.strength if rule.options else 1 / n  # C = 1 where nothing is said
+    learner = Learner(rule.loss(), layout, Strengths(strength), SGDOptions(**rule.options), horizon=n)
+    costs, seen, before = np.ones(n), [], 0
+    seconds = 0.0 if rule.options else _see_scales(learner, block, y, _order(n, seed, 0, min(n, _FIRST)))
     for steps in points:
         order = _order(n, seed, before, steps)
         start = time.perf_counter()
@@ -127,6 +132,13 @@ def walk(problem: Problem, name: str, n: int, seed: int, points: list[int], unti
 @lru_cache(maxsize=2)
 def _permutation(n: int, seed: int, number: int) -> np.ndarray:
     return np.random.default_rng([seed, number]).permutation(n)
+
+
+def _see_scales(learner: Learner, block: Block, y: np.ndarray, order: np.ndarray) -> float:
+    """Let it see how large features are, by the rows that a run of the solver begins with; the seconds."""
+    start = time.perf_counter()
+    learner._method._look(block, order, y)
+    return time.perf_counter() - start
 
 
 def _order(n: int, seed: int, start: int, stop: int) -> np.ndarray:
