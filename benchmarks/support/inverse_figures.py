@@ -52,17 +52,25 @@ class Curves:
         return float(np.mean(found)) if found else np.nan
 
     def declines(self, learner: str) -> bool:
-        """Whether all rows need no more steps to the lowest target than the fewest rows that get there."""
-        steps = [self.to(learner, n, min(self.problem.targets))[0] for n in self.problem.sizes]
-        there = [s for s in steps if np.isfinite(s)]
-        return bool(there) and np.isfinite(steps[-1]) and (len(there) == 1 or steps[-1] <= there[0])
+        """Whether all rows need fewer steps to the highest target that is reached than the fewest rows that reach it.
 
-    def flat_from(self, learner: str, target: float) -> int | None:
-        """The fewest rows from which on steps stay within a quarter of the least; None where nobody gets there."""
+        Where only all rows reach it, they do.
+        """
+        for target in sorted(self.problem.targets, reverse=True):
+            steps = [self.to(learner, n, target)[0] for n in self.problem.sizes]
+            there = [s for s in steps if np.isfinite(s)]
+            if there:
+                return bool(np.isfinite(steps[-1])) and (len(there) == 1 or steps[-1] < there[0])
+        return False
+
+    def flat_from(self, learner: str, target: float) -> str:
+        """The fewest rows from which on steps stay within a quarter of the least."""
         steps = {n: self.to(learner, n, target)[0] for n in self.problem.sizes}
         there = {n: s for n, s in steps.items() if np.isfinite(s)}
         flat = [n for n in there if all(s <= _FLAT * min(there.values()) for m, s in there.items() if m >= n)]
-        return min(flat) if flat else None
+        if not there:
+            return "not reached"
+        return f"{min(flat):,}" if flat else "no decline"
 
     def in_words(self, learner: str, n: int) -> str:
         """What was found with so many rows."""
@@ -87,7 +95,7 @@ def draw(measured: list[Curves], folder: Path) -> None:
     """All figures."""
     import matplotlib as mpl
 
-    mpl.use("svg")
+    mpl.use("agg")
     mpl.rcParams.update(
         {"font.size": 9, "axes.edgecolor": INK, "axes.grid": True, "grid.color": GRID, "svg.fonttype": "none"}
     )
@@ -110,7 +118,7 @@ def _against_rows(measured: list[Curves], folder: Path, name: str, ylabel: str, 
                 ax.set_xlabel("training rows")
             if ax is panels[0]:
                 ax.set_ylabel(ylabel)
-    _save(figure, folder / f"{name}.svg")
+    _save(figure, folder / name)
 
 
 def _seconds(ax, curves: Curves, learner: str, default: str | None) -> None:
@@ -146,7 +154,7 @@ def _against_one_vs_rest(measured: list[Curves], folder: Path) -> None:
         ax.set(xscale="log", xlabel="steps", title=f"{SETS[curves.problem.name]}, {n:,} rows")
         ax.legend(fontsize=7.5, loc="lower right", framealpha=0.8)
     axes[0].set_ylabel("test accuracy, %")
-    _save(figure, folder / "inverse-one-vs-rest.svg")
+    _save(figure, folder / "inverse-one-vs-rest")
 
 
 def _against_passes(measured: list[Curves], folder: Path) -> None:
@@ -166,7 +174,7 @@ def _against_passes(measured: list[Curves], folder: Path) -> None:
         ax.set(yscale="log", xlabel="test accuracy, %", title=SETS[curves.problem.name])
         ax.legend(fontsize=7.5, framealpha=0.8)
     axes[0].set_ylabel("seconds")
-    _save(figure, folder / "inverse-passes.svg")
+    _save(figure, folder / "inverse-passes")
 
 
 def _axes(rows: int, columns: int):
@@ -176,9 +184,12 @@ def _axes(rows: int, columns: int):
 
 
 def _save(figure, path: Path) -> None:
+    from matplotlib import pyplot
+
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    print(f"   {path.name}", flush=True)
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    pyplot.close(figure)
+    print(f"   {path.name}.svg", flush=True)
 
 
 def tables(measured: list[Curves]) -> str:
@@ -188,11 +199,8 @@ def tables(measured: list[Curves]) -> str:
         for learner in (*FORMS, *filter(None, FORMS.values())):
             for target in curves.problem.targets:
                 told = [_cell(curves, learner, n, target) for n in curves.problem.sizes]
-                flat = curves.flat_from(learner, target)
-                shown = f"{flat:,}" if flat else "not reached"
-                lines.append(
-                    f"| {SETS[curves.problem.name]} | {learner} | {target:g} % | {'; '.join(told)} | {shown} |"
-                )
+                words = [SETS[curves.problem.name], learner, f"{target:g} %", "; ".join(told)]
+                lines.append(f"| {' | '.join(words)} | {curves.flat_from(learner, target)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -27,10 +27,11 @@ _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PY
 
 @dataclass(frozen=True)
 class Run:
-    """What one process took."""
+    """What one process took: seconds on the wall and of all cores together, and memory."""
 
     seconds: float
     megabytes: float
+    cores: float
 
 
 def run(command: list[str], codes: tuple[int, ...] = (0,)) -> Run:
@@ -44,7 +45,7 @@ def run(command: list[str], codes: tuple[int, ...] = (0,)) -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in codes:
         raise RuntimeError(f"{' '.join(command)}: {errors.decode()}")
-    return Run(seconds, usage.ru_maxrss / 1024)
+    return Run(seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
 
 
 def python_alone() -> Run:
