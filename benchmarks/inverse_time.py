@@ -13,7 +13,8 @@ MNIST with random deformations, covtype with 7 classes, Reuters-21578 (documents
 
 Checked: on every set the multi-class SVM and `sgd` by itself need fewer steps with all rows, to the highest of the
 accuracies that they reach, than with the fewest rows that reach it. λ is not given in the paper; it was
-chosen of 1e-3, 1e-4, 1e-5 and 1e-6 for each set by the test accuracy of the multi-class SVM with all rows, which flatters the published method.
+chosen of 1e-3, 1e-4, 1e-5 and 1e-6 for each set by the test accuracy of the multi-class SVM with all rows, which
+flatters the published method. Seconds are those of the processor, while rows are learned from.
 
     python benchmarks/inverse_time.py [--check] [--only mnist,covtype,reuters,sector] [--runs 10] [--markdown FILE]
 """
