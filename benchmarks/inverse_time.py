@@ -45,7 +45,7 @@ def digits() -> Problem:
     X, y = deformed.rows(DIGITS)
     ((X_test, y_test),) = enlarged.batches("mnist", TESTS, "test")
     sizes = (5_000, 15_000, 60_000, 200_000, DIGITS)
-    return Problem("mnist", X, y, X_test, y_test, sizes, 1e-3, (74.0, 78.0, 81.0), (2_000, 10_000, 50_000), 200_000)
+    return Problem("mnist", X, y, X_test, y_test, sizes, 1e-3, (72.0, 76.0, 80.0), (1_000, 5_000, 25_000), 100_000)
 
 
 def of_set(name: str, sizes: tuple[int, ...], strength: float, targets: tuple[float, ...], most: int) -> Problem:
@@ -59,9 +59,9 @@ def of_set(name: str, sizes: tuple[int, ...], strength: float, targets: tuple[fl
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "mnist": digits,
-    "covtype": lambda: of_set("covtype", (1_000, 5_000, 20_000, 100_000), 1e-3, (65.0, 67.0, 69.0), 200_000),
-    "reuters": lambda: of_set("reuters", (800, 1_600, 3_200), 1e-4, (85.0, 90.0, 93.0), 100_000),
-    "sector": lambda: of_set("sector", (1_600, 3_200), 1e-4, (75.0, 85.0, 91.0), 60_000),
+    "covtype": lambda: of_set("covtype", (1_000, 5_000, 20_000, 100_000), 1e-3, (65.0, 67.0, 69.0), 100_000),
+    "reuters": lambda: of_set("reuters", (800, 1_600, 3_200), 1e-4, (85.0, 90.0, 93.0), 50_000),
+    "sector": lambda: of_set("sector", (1_600, 3_200), 1e-4, (75.0, 85.0, 90.0), 30_000),
 }
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import signal
+import resource
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from support.contenders import CONTENDERS, Classes, Contender, Found, Setting
 __all__ = ["WITHIN", "Best", "Known", "load", "search", "write"]
 
 WITHIN = 0.5  # points below the best accuracy
-_PATIENCE = 60.0  # seconds that a training may take
+_PATIENCE = 60  # seconds of the processor that a training may take
 _FAR = 2.0  # points behind, of a lane that is left where it rises slowly
 _LITTLE = 0.05  # points that two more rungs of effort have to gain
 _LIKELY, _DOUBT, _ROUNDS = 6, 3.0, 3  # settings that are timed again: how many, how much slower at most, how often
@@ -119,14 +118,14 @@ def _prepare(classes: Classes, contender: Contender) -> None:
         _ = classes.vw_cache
 
 
-def _limited(work: Callable[[], Found], seconds: float) -> Found | None:
-    """What a function gives, in a process of its own that is ended when it takes too long."""
+def _limited(work: Callable[[], Found], seconds: int) -> Found | None:
+    """What a function gives, in a process of its own that ends when it takes more of the processor than that."""
     receive, send = os.pipe()
     pid = os.fork()
     if not pid:
         code = 1
         try:
-            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
             os.close(receive)
             os.write(send, json.dumps(work()).encode())
             code = 0
@@ -135,14 +134,9 @@ def _limited(work: Callable[[], Found], seconds: float) -> Found | None:
         finally:
             os._exit(code)
     os.close(send)
-    ready, _, _ = select.select([receive], [], [], seconds)
-    said = os.read(receive, 1000) if ready else b""
+    said = os.read(receive, 1000)
     os.close(receive)
-    if not ready:
-        os.killpg(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    if ready and os.waitstatus_to_exitcode(status):
-        raise RuntimeError("a training failed; see above")
+    os.waitpid(pid, 0)
     return Found(*json.loads(said)) if said else None
 
 

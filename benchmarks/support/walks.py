@@ -99,7 +99,7 @@ class Problem:
         return 100 * float(np.mean((self.X_test @ weights + intercepts).argmax(axis=1) == self.y_test))
 
 
-def looks(most: int, first: int = 256, factor: float = 1.3) -> list[int]:
+def looks(most: int, first: int = 256, factor: float = 1.5) -> list[int]:
     """Numbers of steps at which to look, ever further apart."""
     points = [first]
     while points[-1] < most:
