@@ -24,108 +24,23 @@ written with six digits as LIBSVM's own sets are.
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from support import sets
+from support.processes import BEELINE, VW, Run, interleaved, python_alone, run
+from support.texts import Texts, binary_texts
 
 SETS = ("covtype", "kdd99", "mnist")
-BEELINE = str(Path(sys.executable).parent / "beeline")
 LIBLINEAR = "liblinear-official==2.50.0"  # as in the bench extra
 MOST = {"LIBLINEAR": 0.25, "Vowpal Wabbit": 1.0}
 MOST_MEMORY, MOST_POINTS = 0.5, 0.1
 TARGET = 1e-4
-GIGABYTE = 10**9
 TOLERANCES = [0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6, 1e-7]
-VW = "import sys, pylibvw; vw = pylibvw.vw(sys.argv[1:]); vw.run_parser(); vw.finish()"
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The files of one data set, by their endings: LIBSVM text and that of Vowpal Wabbit."""
-
-    folder: Path
-    name: str
-
-    def path(self, part: str, ending: str) -> Path:
-        """One of the files."""
-        return self.folder / f"{self.name}-{part}.{ending}"
-
-    def write(self) -> None:
-        """Write what is not there yet."""
-        if self.path("test", "vw").exists():
-            return
-        train, test = sets.binary(self.name), sets.binary(self.name, "test")
-        rng = np.random.default_rng(0)
-        held_out = rng.random(len(train.labels)) < 0.1 if test is None else np.zeros(len(train.labels), bool)
-        # In random order: one pass over sorted rows would be worth little.
-        self._write("train", train, rng.permutation(np.flatnonzero(~held_out)))
-        self._write("test", test or train, np.flatnonzero(held_out) if test is None else np.arange(len(test.labels)))
-
-    def _write(self, part: str, rows: sets.Rows, order: np.ndarray) -> None:
-        distinct, places = np.unique(rows.values, return_inverse=True)
-        values = np.array([f":{value:.6g}" for value in distinct], object)[places]
-        entries = [f"{j + 1}" for j in range(rows.shape[1])]
-        entries = [entries[j] + value for j, value in zip(rows.indices.tolist(), values, strict=True)]
-        starts = rows.indptr.tolist()
-        with self.path(part, "svm").open("w") as svm, self.path(part, "vw").open("w") as vw:
-            for i in order.tolist():
-                label, line = "+1" if rows.labels[i] > 0 else "-1", " ".join(entries[starts[i] : starts[i + 1]])
-                svm.write(f"{label} {line}\n")
-                vw.write(f"{label} | {line}\n")
-
-    def repeated(self) -> Path:
-        """The training text over and over, 1 GB of it."""
-        path = self.path("large", "svm")
-        if not path.exists():
-            source = self.path("train", "svm").read_bytes()
-            with path.open("wb") as file:
-                while file.tell() < GIGABYTE:
-                    file.write(source[: source.rfind(b"\n", 0, GIGABYTE - file.tell() + 1000) + 1])
-        return path
-
-
-# Processes.
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one process took."""
-
-    seconds: float
-    megabytes: float
-
-
-def run(command: list[str]) -> Run:
-    """A process from its start to its end; its memory as the system has it when it ends."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.stderr.close()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {errors.decode()}")
-    return Run(seconds, usage.ru_maxrss / 1024)
-
-
-def interleaved(runs: dict[str, Callable[[], Run]], repeats: int, patience: float) -> dict[str, float]:
-    """Median seconds of each; what has used up the patience is not run again."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, one in runs.items():
-            if sum(times[name]) <= patience:
-                times[name].append(one().seconds)
-    return {name: statistics.median(taken) for name, taken in times.items()}
 
 
 def build_train(folder: Path) -> str:
@@ -275,7 +190,7 @@ def against_vowpal_wabbit(problem: Problem, repeats: int, patience: float) -> bo
     for name, one in runs.items():
         one()
         accuracies[name] = problem.accuracy("vw" if name in theirs else "beeline")
-    runs["Python alone"] = lambda: run([sys.executable, "-c", "pass"])
+    runs["Python alone"] = python_alone
     medians = interleaved(runs, repeats, patience)
     python = medians.pop("Python alone")
     print(f"  Vowpal Wabbit, one pass; {python:.3f} s of Python are taken off its time")
@@ -322,9 +237,7 @@ def main() -> int:
     sets.FOLDER.mkdir(parents=True, exist_ok=True)
     program = arguments.train or build_train(sets.FOLDER)
     for name in arguments.only or SETS:
-        texts = Texts(sets.FOLDER, name)
-        texts.write()
-        problem = Problem(texts, program)
+        problem = Problem(binary_texts(name), program)
         print(f"{name}: {problem.data.n_rows:,} rows, {problem.data.nnz:,} entries")
         if not arguments.memory_only:
             holds &= against_liblinear(problem, repeats, patience)
