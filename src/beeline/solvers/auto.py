@@ -20,7 +20,6 @@ from beeline.solvers.dual.block_cd import BlockCDOptions
 from beeline.solvers.needs import refusal, unmet
 from beeline.solvers.newton.newton import MOST_FEATURES, Newton
 from beeline.solvers.registry import SOLVERS, SolverLike, the_solver
-from beeline.solvers.stochastic.sgd import SGD
 
 __all__ = ["SOLVERS", "Relay", "Started", "choose_solver"]
 
@@ -130,7 +129,7 @@ def _suits_stochastic_start(objective: Objective, works: _Working) -> bool:
 
 def _stochastic_start(works: _Working) -> Solver:
     tol, _, seed = works.settings
-    return SGD(tol, _START_PASSES, seed, early_stopping=False)
+    return SOLVERS["sgd"](tol, _START_PASSES, seed, early_stopping=False)
 
 
 def _with_second(first: str, works: _Working) -> Solver:
