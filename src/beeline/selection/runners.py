@@ -182,7 +182,7 @@ class Runner(ABC):
     def mean_outputs(self) -> Trained:
         """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""
         fold, size = self.problems[0], len(self.problems[0])
-        # Outputs are linear in θ, and to put them side by side costs more than to add vectors: once, and not for each fold.
+        # Outputs are linear in θ, and to put them side by side costs more than to add vectors: once, not for each fold.
         thetas = [_mean([point.theta for point in self.points[output::size]]) for output in range(size)]
         return Trained(*outputs_of(fold, thetas), [], extra=extra_of(fold, thetas))
 

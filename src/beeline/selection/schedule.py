@@ -93,8 +93,8 @@ class Schedule:
         """Whether a feature is kept from telling what it could, while most of the loss is there yet.
 
         As where one feature is a thousand times larger than others: C must grow by a million until these are heard.
-        Where trainings have ended before their tolerance, a larger C, which is harder yet, would not tell more; and where
-        held-out rows cost clearly more than at a smaller C, it would tell of noise.
+        Where trainings have ended before their tolerance, a larger C, which is harder yet, would not tell more; and
+        where held-out rows cost clearly more than at a smaller C, it would tell of noise.
         """
         point, least = up[-1], min(other.loss for other in up)
         if point.loss - least > _RISEN * abs(least):
