@@ -34,6 +34,8 @@ __all__ = ["Trained", "check_own_parts", "counts_by_difference", "extra_of", "ou
 
 # A model that has won less of J than the first, while one feature explains more of the slopes than the second.
 _LITTLE, _MUCH = 0.02, 0.1
+# Losses whose rows have a curvature or none: from the mean of folds Newton's method has many of them to sort anew.
+_CURVED_IN_PARTS = frozenset(("squared_hinge", "squared_epsilon_insensitive"))
 _LABELS = 1 << 16  # among which a loss of one's own is looked at
 _TIED_ROWS = 200  # of a shard, where a loss ties rows together
 
@@ -106,9 +108,8 @@ def train(  # noqa: PLR0913
     """
     objectives = _problems(task, solver)
     check_own_parts(objectives[0])
-    chosen = choose_solver(
-        objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=start is not None and not searched
-    )
+    near = start is not None and not (searched and objectives[0].loss.name in _CURVED_IN_PARTS)
+    chosen = choose_solver(objectives[0], solver, tol=tol, max_passes=max_passes, seed=seed, warm=near)
     chosen = chosen.with_time_limit(time_limit)
     starts = _starts(objectives, start)
     kept = None if checkpoint is None else _checkpoints(checkpoint, task, chosen, objectives, starts, renew=searched)
