@@ -168,7 +168,7 @@ def tenth(bench: Bench) -> Iterator[Line]:
         most = enough(seconds)
         rivals = [replace(how, most_seconds=most) for how in RIVALS]
         others = bench.curves(large, *rivals)
-        theirs = {_in_words(how): Reached.of(target, curves) for how, curves in zip(rivals, others, strict=True)}
+        theirs = {_in_words(how): Reached.of(target, curves, most) for how, curves in zip(rivals, others, strict=True)}
         theirs |= _vowpal_wabbit(large, target, most)
         for name, one in theirs.items():
             print(f"   {large.name}: to {target:.3f} %: {name}: {one}", flush=True)
@@ -286,9 +286,9 @@ class Reached(NamedTuple):
     reached: bool
 
     @classmethod
-    def of(cls, error: float, curves: list[Curve]) -> Reached:
-        """The median of several runs; of those that did not reach it, the whole time."""
-        times = [min(curve.seconds_to(error), curve.last["seconds"]) for curve in curves]
+    def of(cls, error: float, curves: list[Curve], most: float) -> Reached:
+        """The median of several runs; of those that did not reach it, the time that they had, used up or not."""
+        times = [min(curve.seconds_to(error), max(most, curve.last["seconds"])) for curve in curves]
         return cls(statistics.median(times), all(np.isfinite(curve.seconds_to(error)) for curve in curves))
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from index_tools import clusters, indexed, objective_over
 from numpy.testing import assert_array_equal
 
 from beeline import from_arrays
+from beeline.engines.verbs.leaves import flats_of_leaves, flats_of_rows
 from beeline.exceptions import ParameterError
 from beeline.index import IndexSettings
 from beeline.kernels import set_num_threads
@@ -242,3 +243,24 @@ class TestMoreThanFits:
         )
         assert not scarce.facts["crowded"]
         assert scarce.objective == pytest.approx(plenty.objective, rel=1e-3)
+
+
+def test_tells_the_model_of_the_random_rows_first(index):
+    steps = solver().steps(objective_over(index, Y, get_loss("ramp")), None)
+    first = next(steps)
+    assert first.passes == 0
+    assert first.facts["active"] == len(index.pilot().positions)
+    assert np.mean(np.sign(X @ first.theta[:-1] + first.theta[-1]) == Y) > 0.8
+    assert next(steps).passes > 0
+
+
+@pytest.mark.parametrize("cap", [None, 2.0])
+def test_flats_of_leaves_are_those_of_their_rows(index, cap):
+    costs = np.where(np.random.default_rng(3).random(len(Y)) < 0.9, 1.0, 0.0)
+    costs[index.order(0, int(index.ends[1]))] = 0.0  # leaves whose rows cost nothing
+    o = objective_over(index, Y, get_loss("hinge"), costs)
+    found = o.rows.concat(flats_of_leaves, o.labels, o.costs, loss=o.loss, cap=cap).value
+    rows = flats_of_rows(o.loss, Y[index.order()], costs[index.order()], cap)
+    ways = (np.maximum, np.minimum, np.minimum, np.maximum)
+    for ours, way, column in zip(found, ways, rows, strict=True):
+        assert_array_equal(ours, way.reduceat(column, index.starts))
