@@ -113,11 +113,11 @@ def test_a_perceptron_keeps_what_it_learned():
 
 
 def test_a_perceptron_of_two_classes_begins_from_a_tie():
-    labels = np.where(CLASSES > 1, 1.0, -1.0)
+    labels = np.where(X @ np.arange(-5.0, 7.0) > 0, 1.0, -1.0)
     for kind, solver in (("free", SGD(max_passes=3)), ("none", SGD(variant="pegasos", max_passes=3))):
         o = Objective.of(from_arrays(X), labels, np.ones(N), LOSSES["perceptron"](), L2(), 1.0, kind)
         z = o.rows.gather(o.at(solver.run(o).theta).z)
-        assert np.mean(z * labels > 0) > 0.7
+        assert np.mean(z * labels > 0) > 0.85
 
 
 # Weights.
