@@ -28,7 +28,7 @@ CLASSES = (SCORES + RNG.gumbel(size=(N, K))).argmax(axis=1).astype(float)
 COSTS = RNG.uniform(0.5, 1.5, size=N)
 
 
-def of_classes(loss, omega=None, rows=X, labels=CLASSES, costs=None, C=0.1, intercept="free", engine=None):
+def of_classes(loss, omega=None, rows=X, labels=CLASSES, costs=None, *, C=0.1, intercept="free", engine=None):
     costs = np.ones(len(labels)) if costs is None else costs
     data = rows if hasattr(rows, "n_rows") else from_arrays(rows)
     k = int(np.max(labels)) + 1
@@ -58,7 +58,7 @@ def test_each_class_against_the_rest_on_one_walk(loss):
     o = of_classes(OneVsRest(loss))
     total = 0.0
     for k in range(K):
-        labels = np.where(CLASSES == k, 1.0, -1.0)
+        labels = np.where(k == CLASSES, 1.0, -1.0)
         total += best(Objective.of(from_arrays(X), labels, np.full(N, 0.1), loss, L2()))
     result = SGD(max_passes=20, early_stopping=False).run(o)
     assert total <= result.objective < 1.01 * total
@@ -110,6 +110,14 @@ def test_a_perceptron_keeps_what_it_learned():
     result = SGD(max_passes=5).run(o)
     w, b = o.split(result.theta)
     assert np.mean((X @ w + b).argmax(axis=1) == CLASSES) > np.mean(SCORES.argmax(axis=1) == CLASSES) - 0.05
+
+
+def test_a_perceptron_of_two_classes_begins_from_a_tie():
+    labels = np.where(CLASSES > 1, 1.0, -1.0)
+    for kind, solver in (("free", SGD(max_passes=3)), ("none", SGD(variant="pegasos", max_passes=3))):
+        o = Objective.of(from_arrays(X), labels, np.ones(N), LOSSES["perceptron"](), L2(), 1.0, kind)
+        z = o.rows.gather(o.at(solver.run(o).theta).z)
+        assert np.mean(z * labels > 0) > 0.7
 
 
 # Weights.

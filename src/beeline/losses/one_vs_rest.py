@@ -30,15 +30,13 @@ class OneVsRest(VectorLoss):
         if not isinstance(loss, ScalarLoss) or loss.labels != "binary" or not loss.convex:
             raise ParameterError(f"each class against the rest takes a loss of two classes, not {loss!r}")
         self.loss = loss
-        vars(self).update(
-            name=f"one_vs_rest_{loss.name}", smooth=loss.smooth, piecewise_linear=loss.piecewise_linear
-        )
+        vars(self).update(name=f"one_vs_rest_{loss.name}", smooth=loss.smooth, piecewise_linear=loss.piecewise_linear)
 
     def __repr__(self) -> str:
         return f"OneVsRest({self.loss!r})"
 
     @property
-    def parameters(self) -> tuple[float, float]:  # type: ignore[override]
+    def parameters(self) -> tuple[float, float]:
         """Those of the loss of two classes."""
         return self.loss.parameters
 
