@@ -75,12 +75,14 @@ def train(store, output, settings, names, fatal):
 for line in sys.stdin:
     child = os.fork()
     if not child:
+        code = 1
         try:
             train(*eval(line))
+            code = 0
         except BaseException as error:
             print(error, file=sys.stderr)
         finally:
-            os._exit(1 if sys.exc_info()[0] else 0)
+            os._exit(code)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
@@ -175,6 +177,19 @@ def test_killed_while_checkpoints_are_removed(tmp_path, stores, run_trainer):
     assert ["problem-000000", "problem-000001", "problem-000002", "training.json"] in left
     assert [] in left
     assert len(answers) == 1
+
+
+def test_an_index_that_was_built_again(tmp_path, run_trainer):
+    """A snapshot knows where rows lie in the order of the index; in another one its answers would be false."""
+    store = beeline.convert(iter([(X, TWO)]), tmp_path / "store")
+    build_index(store, "chunks", settings=IndexSettings(leaf_rows=40, samples=5))
+    _, settings = TRAININGS["indexed"]
+    settings = settings | {"checkpoint": str(tmp_path / "folder")}
+    order = str(store.path), str(tmp_path / "found"), settings, WRITES
+    assert run_trainer(*order, 9) == -signal.SIGKILL
+    build_index(store, "chunks", settings=IndexSettings(leaf_rows=40, samples=5, seed=1))
+    with pytest.raises(ParameterError, match="another training, which differs in its index"):
+        fit(store, Settings(**settings))
 
 
 def train_command(rows, model, *more):

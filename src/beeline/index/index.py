@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import xxhash
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, Labels
 from beeline.data.core.dataset import Dataset
+from beeline.data.files.sealed import checksum_text
 from beeline.data.store import Store, open_store
 from beeline.data.store.form import merged
 from beeline.data.store.reading import ChunkReader
@@ -80,6 +83,12 @@ class StoreIndex:
 
     def _array(self, name: str) -> AnyArray:
         return read_array(self.path, self.info.arrays[name])
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this index from all others, also from one of the same kind and rows that was built otherwise."""
+        own = json.dumps([self.info.kind, self.info.settings, self.info.arrays], sort_keys=True)
+        return checksum_text(xxhash.xxh3_64_intdigest((own + fingerprint(self.rows)).encode()))
 
     @property
     def n_leaves(self) -> int:

@@ -209,7 +209,7 @@ def fingerprint(task: Task, solver: Solver, objective: Objective, starts: Sequen
         "tol": solver.tol,
         "max_passes": solver.max_passes,
         "seed": solver.seed,
-        "index": None if objective.rows.index is None else objective.rows.index.info.kind,
+        "index": None if objective.rows.index is None else objective.rows.index.fingerprint,
         "memory": objective.rows.memory,
         "number of shards": objective.rows.n_shards,
         "start": _text(start),
