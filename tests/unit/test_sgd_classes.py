@@ -178,3 +178,22 @@ def test_a_perceptron_begins_from_a_tie():
     found = np.empty((D, K))
     steps.copy_weights(found.reshape(-1))
     assert found.any()
+
+
+def test_threads_do_not_matter(same_bits):
+    """Decay, and copies of averages, are cut into tasks by features."""
+    random = np.random.default_rng(3)
+    wide = scipy.sparse.random_array((200, 4000), density=0.01, rng=random, format="csr")
+    labels, block = random.integers(0, K, size=200).astype(float), from_arrays(wide).block
+
+    def learned():
+        weights = np.zeros((4000, 2, 16), dtype=np.float32)
+        columns = np.stack([np.ones(4000), np.zeros(4000)], axis=1)
+        settings = 1e-2, 0.0, 1.0, 0.0, 0.5
+        steps = ClassSteps(weights, columns, np.zeros(0), K, "none", "softmax", (0.0, 0.0), settings, 1, 10)
+        steps.learn(block.arrays, np.arange(200), labels, np.ones(200))
+        out = np.empty(4000 * K)
+        steps.copy_weights(out)
+        return out
+
+    same_bits(learned)
