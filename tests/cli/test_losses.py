@@ -148,8 +148,8 @@ def test_all_losses_are_listed(quickly):
     for words in (
         "quantile regression",
         "settings tau=0.5",
-        "smoothed_newton, interior_point, bundle with l2",
-        "bundle with l1",
+        "smoothed_newton, interior_point, bundle, sgd with l2",
+        "bundle, sgd with l1",
     ):
         assert words in about
 
@@ -161,8 +161,8 @@ def test_losses_as_json(quickly):
     assert facts["tweedie"]["domain"] == "finite numbers that are not negative"
     assert facts["poisson"]["link"] == "exp"
     assert facts["crammer_singer"]["solvers"] == {
-        "l2": ["smoothed_newton", "class_dual_cd", "bundle", "block_cd"],
-        "l1": ["bundle"],
+        "l2": ["smoothed_newton", "class_dual_cd", "bundle", "block_cd", "sgd"],
+        "l1": ["bundle", "sgd"],
     }
     assert all(loss["formula"] and loss["summary"] and all(loss["solvers"].values()) for loss in facts.values())
 

@@ -28,7 +28,9 @@ class OneVsRest(VectorLoss):
 
     def __init__(self, loss: ScalarLoss) -> None:
         if not isinstance(loss, ScalarLoss) or loss.labels != "binary" or not loss.convex:
-            raise ParameterError(f"each class against the rest takes a loss of two classes, not {loss!r}")
+            raise ParameterError(
+                f"each class against the rest takes a loss of two classes, not {loss!r}", parameter="loss"
+            )
         self.loss = loss
         vars(self).update(name=f"one_vs_rest_{loss.name}", smooth=loss.smooth, piecewise_linear=loss.piecewise_linear)
 
