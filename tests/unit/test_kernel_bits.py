@@ -234,6 +234,8 @@ SERIAL = {
     "ClassSweeps",
     "RoughClassSweeps",
     "AveragedSteps",
+    "ClassSteps",
+    "McidSteps",
     "DualSweeps",
     "PegasosSteps",
 }

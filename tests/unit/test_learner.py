@@ -160,5 +160,22 @@ def test_wrong_calls():
     learner = learner_of(Softmax())
     with pytest.raises(ValueError, match="rows of 16 features, of which 15 are known"):
         learner.learn(block_of(np.ones((1, D + 1))), np.zeros(1))
+    for variant in ("averaged", "mcid"):
+        other = learner_of(Softmax(), "none", options=SGDOptions(variant=variant))
+        with pytest.raises(ValueError, match="a label is no class number"):
+            other.learn(block_of(X[:2]), np.array([0.0, K]))
     with pytest.raises(ValueError, match="may be added, not taken away"):
         learner.grow(D, K - 1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_may_have_fewer_columns_than_there_are(loss):
+    """As sparse rows, and as dense ones, which are wide as their batch is."""
+    y, narrow = labels_of(loss), np.where(np.arange(D) < 9, X, 0.0)
+    thetas = []
+    for block in (block_of(narrow), block_of(narrow[:, :9]), from_arrays(np.ascontiguousarray(narrow[:, :9])).block):
+        learner = learner_of(loss)
+        learner.learn(block, y)
+        thetas.append(learner.theta)
+    assert_allclose(thetas[1], thetas[0], rtol=1e-9)
+    assert_allclose(thetas[2], thetas[0], rtol=1e-2, atol=1e-3)

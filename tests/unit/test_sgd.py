@@ -312,7 +312,10 @@ def test_weights_beyond_all_numbers_are_said():
     [
         ({"variant": "adam"}, "variant must be one of averaged, pegasos, mcid, not 'adam'"),
         ({"batch_size": 0, "variant": "pegasos"}, "batch_size must be at least 1, not 0"),
-        ({"batch_size": 4}, "batch_size is for variant='pegasos' or variant='mcid'; leave it out, or take that variant"),
+        (
+            {"batch_size": 4},
+            "batch_size is for variant='pegasos' or variant='mcid'; leave it out, or take that variant",
+        ),
         ({"projection": False}, "projection is for variant='pegasos'"),
         ({"early_stopping": 3}, "early_stopping must be True or False, not 3"),
         ({"eta0": 3}, "has no option 'eta0'; there are variant, batch_size, projection, early_stopping, finish"),

@@ -96,9 +96,9 @@ class PegasosSteps {
         ++count;
         const Span span = visits.span(k);
         const double score = entries.dot(span, v_.data()) + (intercept_ ? v_.data()[v_.size() - 1] : 0.0);
-        const Derivatives d = loss_.at(scale * score, y);
-        progress.add(d.value, wrong_sign(scale * score, y), cost);
-        if (d.slope != 0) changes.push_back({span, score, cost * d.slope});
+        progress.add(loss_.at(scale * score, y).value, wrong_sign(scale * score, y), cost);
+        const double slope = loss_.at_step(scale * score, y).slope;
+        if (slope != 0) changes.push_back({span, score, cost * slope});
       }
       if (count) step(entries, changes, static_cast<double>(count));
     }

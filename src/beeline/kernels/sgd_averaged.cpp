@@ -78,8 +78,7 @@ class AveragedSteps {
   // `skip` is s. `last` has for each weight the h up to which L1 has made it decay, or is empty where there is no L1.
   AveragedSteps(Output w, Output f, Output last, Vector sizes, Vector means, const std::string& intercept,
                 const std::string& loss, const Parameters& parameters, const Settings& settings, std::size_t skip)
-      : w_(w), f_(f), last_(last), p_(sizes.data(), sizes.data() + sizes.size()), loss_(loss, parameters),
-        skip_(skip) {
+      : w_(w), f_(f), last_(last), p_(sizes.data(), sizes.data() + sizes.size()), loss_(loss, parameters), skip_(skip) {
     std::tie(decay_.l2, decay_.l1, rate_, fading_, power_) = settings;
     eta_ = step_size();
     d_ = w.size() - (intercept == "none" ? 0 : 1);
@@ -147,10 +146,9 @@ class AveragedSteps {
       const Span span = visits.span(k);
       if (lazy()) catch_up(entries, span);
       const double z = entries.dot(span, w_.data()) + offset(w_) - shift_;
-      const double average =
-          mean_.a * (entries.dot(span, f_.data()) + offset(f_) - shift_f_) + mean_.b * z;
+      const double average = mean_.a * (entries.dot(span, f_.data()) + offset(f_) - shift_f_) + mean_.b * z;
       progress.add(loss_.at(average, y).value, wrong_sign(average, y), cost);
-      const Derivatives here = loss_.at(z, y);
+      const Derivatives here = loss_.at_step(z, y);
       if (here.slope != 0) step(entries, span, here.value - loss_.floor(y), cost * here.slope, cost);
       next_row();
     }

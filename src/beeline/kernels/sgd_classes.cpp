@@ -25,107 +25,15 @@
 #include <vector>
 
 #include "sgd_forms.h"
+#include "sgd_tiles.h"
 #include "threads.h"
 
 namespace beeline {
 namespace {
 
 using namespace nb::literals;
-using Weights = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;      // (rows, 2, classes and padding)
-using Columns2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;    // (rows, 2)
-
-typedef float Lanes __attribute__((vector_size(32), aligned(4)));
-constexpr std::size_t kLanes = 8;
-
-// z += Σ x_p · w[index_p] over T·8 classes, all of them in registers.
-template <std::size_t T>
-BEELINE_CLONES void tile_scores(const std::uint32_t* index, const float* x, std::size_t n, const float* w,
-                                std::size_t stride, float* z) {
-  Lanes sums[T] = {};
-  for (std::size_t p = 0; p < n; ++p) {
-    const float* row = w + index[p] * stride;
-    const float value = x[p];
-    for (std::size_t t = 0; t < T; ++t) sums[t] += value * *reinterpret_cast<const Lanes*>(row + t * kLanes);
-  }
-  for (std::size_t t = 0; t < T; ++t) *reinterpret_cast<Lanes*>(z + t * kLanes) = sums[t];
-}
-
-// Both the scores by w and those by F, which lies `apart` floats behind it.
-template <std::size_t T>
-BEELINE_CLONES void tile_both(const std::uint32_t* index, const float* x, std::size_t n, const float* w,
-                              std::size_t stride, std::size_t apart, float* z, float* zf) {
-  Lanes sums[T] = {}, sums_f[T] = {};
-  for (std::size_t p = 0; p < n; ++p) {
-    const float* row = w + index[p] * stride;
-    const float value = x[p];
-    for (std::size_t t = 0; t < T; ++t) {
-      sums[t] += value * *reinterpret_cast<const Lanes*>(row + t * kLanes);
-      sums_f[t] += value * *reinterpret_cast<const Lanes*>(row + apart + t * kLanes);
-    }
-  }
-  for (std::size_t t = 0; t < T; ++t) {
-    *reinterpret_cast<Lanes*>(z + t * kLanes) = sums[t];
-    *reinterpret_cast<Lanes*>(zf + t * kLanes) = sums_f[t];
-  }
-}
-
-// w[index_p] += x_p·move and F[index_p] += x_p·move_f, over the classes from each of `groups` on that fill a register.
-BEELINE_CLONES void push_groups(const std::uint32_t* index, const float* x, std::size_t n, float* w,
-                                std::size_t padded, const float* move, const float* move_f,
-                                const std::vector<std::size_t>& groups) {
-  const std::size_t* const first = groups.data();
-  const std::size_t* const last = first + groups.size();
-  for (std::size_t p = 0; p < n; ++p) {
-    float* row = w + index[p] * 2 * padded;
-    const float value = x[p];
-    for (const std::size_t* group = first; group != last; ++group) {
-      const std::size_t k = *group;
-      *reinterpret_cast<Lanes*>(row + k) += value * *reinterpret_cast<const Lanes*>(move + k);
-      *reinterpret_cast<Lanes*>(row + padded + k) += value * *reinterpret_cast<const Lanes*>(move_f + k);
-    }
-  }
-}
-
-// w *= keep and F −= back·(what w loses).
-BEELINE_CLONES void shrink_row(float* w, std::size_t padded, float keep, float back) {
-  float* f = w + padded;
-#pragma omp simd
-  for (std::size_t k = 0; k < padded; ++k) {
-    const float before = w[k];
-    w[k] = before * keep;
-    f[k] -= back * (w[k] - before);
-  }
-}
-
-// A row's entries, scaled.
-struct ScaledRow {
-  std::vector<std::uint32_t> index;
-  std::vector<float> x;
-  std::size_t n = 0, place = 0;
-  double norm = 0, y = 0, cost = 0;
-
-  void reserve(std::size_t most) {
-    if (index.size() < most) {
-      index.resize(most);
-      x.resize(most);
-    }
-  }
-  void add(std::size_t j, double value) {
-    index[n] = static_cast<std::uint32_t>(j);
-    x[n++] = static_cast<float>(value);
-  }
-  // The same, forgotten by the next one where it is not `kept`: a processor cannot foresee which entries are zero.
-  void add(std::size_t j, double value, bool kept) {
-    add(j, value);
-    n -= !kept;
-  }
-  void measure() {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::size_t p = 0; p < n; ++p) sum += x[p] * x[p];
-    norm = static_cast<double>(sum);
-  }
-};
+using Weights = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;    // (rows, 2, classes and padding)
+using Columns2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // (rows, 2)
 
 class ClassSteps {
  public:
@@ -136,8 +44,13 @@ class ClassSteps {
   ClassSteps(Weights weights, Columns2 columns, Vector means, std::size_t n_outputs, const std::string& intercept,
              const std::string& loss, const Parameters& parameters, const Settings& settings, std::size_t stride,
              std::size_t skip)
-      : weights_(weights), columns_(columns), k_(n_outputs), padded_(weights.shape(2)), loss_(loss, parameters),
-        stride_(stride), skip_(skip) {
+      : weights_(weights),
+        columns_(columns),
+        k_(n_outputs),
+        padded_(weights.shape(2)),
+        loss_(loss, parameters),
+        stride_(stride),
+        skip_(skip) {
     std::tie(decay_.l2, decay_.l1, rate_, fading_, power_) = settings;
     eta_ = step_size();
     rows_ = weights.shape(0);
@@ -147,7 +60,8 @@ class ClassSteps {
       if (means.data()[j] == 0) continue;
       centre_places_.resize(d_, -1);
       centre_places_[j] = static_cast<std::int32_t>(centres_.size());
-      centres_.push_back({static_cast<std::uint32_t>(j), static_cast<float>(-root(j) * means.data()[j])});
+      const double mean = means.data()[j];
+      centres_.push_back({static_cast<std::uint32_t>(j), static_cast<float>(-root(j) * mean), mean});
     }
     z_.assign(padded_, 0);
     zf_.assign(padded_, 0);
@@ -167,14 +81,21 @@ class ClassSteps {
     return sums;
   }
 
-  // The averages of scaled weights, K for each feature and for the intercept.
+  // The averages, K for each feature and for the intercept, of weights for rows as they come.
   void copy_weights(Output out) const {
-    const float a = static_cast<float>(mean_.a), b = static_cast<float>(mean_.b);
-    for (std::size_t j = 0; j < rows_; ++j) {
-      const float* w = row(j);
-      for (std::size_t k = 0; k < k_; ++k)
-        out.data()[j * k_ + k] = static_cast<double>(a * w[padded_ + k]) + static_cast<double>(b * w[k]);
-    }
+    nb::gil_scoped_release release;
+    constexpr std::size_t kTask = 1 << 16;  // weights
+    const std::size_t each = std::max<std::size_t>(1, kTask / padded_);
+    parallel_for((rows_ + each - 1) / each, [&](std::size_t task) {
+      for (std::size_t j = task * each, end = std::min(rows_, j + each); j < end; ++j) {
+        const float* w = row(j);
+        const double a = root(j) * mean_.a, b = root(j) * mean_.b;
+        for (std::size_t k = 0; k < k_; ++k)
+          out.data()[j * k_ + k] = a * static_cast<double>(w[padded_ + k]) + b * static_cast<double>(w[k]);
+      }
+    });
+    for (const Centre& centre : centres_)
+      for (std::size_t k = 0; k < k_; ++k) out.data()[d_ * k_ + k] -= centre.mean * out.data()[centre.feature * k_ + k];
   }
 
   std::tuple<double, double, double, double, double, double, double, double> progress() const {
@@ -192,11 +113,11 @@ class ClassSteps {
   double steps() const { return t_; }
 
  private:
-  static constexpr std::size_t kSteady = 64;       // rows with the same η_t
-  static constexpr std::size_t kNear = 1 << 19;    // bytes that are near anyway
-  static constexpr std::size_t kTile = 6;          // registers of eight classes that hold sums
-  static constexpr double kLump = 0.01;            // what weights may decay by at a time, if that is not too often
-  static constexpr float kNothing = 1.0f / 8192;   // the probability of all wrong classes that is none
+  static constexpr std::size_t kSteady = 64;          // rows with the same η_t
+  static constexpr std::size_t kNear = 1 << 19;       // bytes that are near anyway
+  static constexpr std::size_t kTile = 6;             // registers of eight classes that hold sums
+  static constexpr double kLump = 0.01;               // what weights may decay by at a time, if that is not too often
+  static constexpr float kNothing = 1.0f / 8192;      // the probability of all wrong classes that is none
   static constexpr float kLeastSlope = 1.0f / 65536;  // of a class: where a register has none as large, it stays
 
   double step_size() const { return rate_ / std::pow(1 + fading_ * t_, power_); }
@@ -233,9 +154,8 @@ class ClassSteps {
       out.y = visits.y[i];
       out.cost = visits.costs[i];
       if (centres_.empty())
-        entries.each(span, [&](std::size_t j, double value) {
-          out.add(j, root(j) * value, Entries::kSparse || value != 0);
-        });
+        entries.each(span,
+                     [&](std::size_t j, double value) { out.add(j, root(j) * value, Entries::kSparse || value != 0); });
       else
         add_centred(entries, span, out);
       if (d_ < rows_) out.add(d_, root(d_));
@@ -274,7 +194,7 @@ class ClassSteps {
   void learn_row(const ScaledRow& x, Progress& progress) {
     if (decay_.l1 > 0)
       for (std::size_t p = 0; p < x.n; ++p) catch_up(x.index[p]);
-    const std::size_t y = static_cast<std::size_t>(x.y);
+    const std::size_t y = class_number(x.y, k_);
     const bool scored = x.place % stride_ == 0;
     scores(x, scored);
     if (scored) {
@@ -290,8 +210,10 @@ class ClassSteps {
   void scores(const ScaledRow& x, bool both) {
     for (std::size_t k = 0; k < padded_;) {
       const std::size_t left = (padded_ - k) / kLanes;
-      k += kLanes * (left >= kTile ? tile<kTile>(x, k, both) : left >= 4 ? tile<4>(x, k, both)
-                     : left >= 2 ? tile<2>(x, k, both) : tile<1>(x, k, both));
+      k += kLanes * (left >= kTile ? tile<kTile>(x, k, both)
+                     : left >= 4   ? tile<4>(x, k, both)
+                     : left >= 2   ? tile<2>(x, k, both)
+                                   : tile<1>(x, k, both));
     }
   }
 
@@ -404,6 +326,7 @@ class ClassSteps {
   struct Centre {
     std::uint32_t feature;
     float offset;  // −r_j μ_j
+    double mean;
   };
 
   Weights weights_;

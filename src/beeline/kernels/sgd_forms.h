@@ -48,9 +48,9 @@ BEELINE_CLONES inline float powers(const float* z, float largest, float* p, std:
 struct ClassSlopes {
   static constexpr std::size_t kFew = 8;
   double value = 0;
-  bool none = true;             // no slope but zero
-  std::size_t few = 0;          // how many slopes there are, where they are listed below; 0: all K
-  std::size_t classes[kFew];    // whose slopes these are
+  bool none = true;           // no slope but zero
+  std::size_t few = 0;        // how many slopes there are, where they are listed below; 0: all K
+  std::size_t classes[kFew];  // whose slopes these are
 };
 
 // A loss of K scores and the number of the right class. `slopes` makes moves −s_k·g_k out of the scores, where s is the
@@ -165,6 +165,12 @@ class ClassForm {
   Kind kind_;
   ScalarForm scalar_;
 };
+
+// A label as the number of one of K classes.
+inline std::size_t class_number(double y, std::size_t k) {
+  if (!(y >= 0 && y < static_cast<double>(k))) throw std::invalid_argument("a label is no class number");
+  return static_cast<std::size_t>(y);
+}
 
 // Of m classes with the largest score, among them the right one, all but one are wrong.
 template <class Real>

@@ -25,6 +25,7 @@ class ScalarForm {
   ScalarForm(const std::string& name, const Parameters& parameters) {
     // Of the others the least value is zero, or is neared from above.
     has_floor_ = name == "cross_entropy" || name == "soft_epsilon_insensitive" || name == "soft_quantile";
+    is_perceptron_ = name == "perceptron" || name == "squared_perceptron";
     with_loss(name, parameters, [&](auto loss) {
       using Loss = decltype(loss);
       static_assert(std::is_trivially_copyable_v<Loss> && sizeof(Loss) <= sizeof(room_));
@@ -37,6 +38,10 @@ class ScalarForm {
 
   Derivatives at(double z, double y) const { return at_(room_, z, y); }
 
+  // What a step goes by: the same, but for a perceptron's tie, which goes against the right class (M9). From zero
+  // weights it would never begin.
+  Derivatives at_step(double z, double y) const { return is_perceptron_ && z == 0 ? Derivatives{1, -y, 0} : at(z, y); }
+
   // min over z of l(z, y) = −ψ(0).
   double floor(double y) const { return has_floor_ ? -conjugate_(room_, y) : 0.0; }
 
@@ -44,7 +49,7 @@ class ScalarForm {
   alignas(double) unsigned char room_[2 * sizeof(double)];
   Derivatives (*at_)(const void*, double, double) = nullptr;
   double (*conjugate_)(const void*, double) = nullptr;
-  bool has_floor_ = false;
+  bool has_floor_ = false, is_perceptron_ = false;
 };
 
 // Σ c l and Σ c [wrong] over rows as they were before they were learned from, and Σ c of those that were scored.

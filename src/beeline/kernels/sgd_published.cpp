@@ -30,8 +30,15 @@ class McidSteps {
   // intercept where there is one; `balls` has scale_k and ‖V_k‖² for each class. Both are changed in place.
   McidSteps(Table v, Table balls, bool intercept, const std::string& loss, const Parameters& parameters,
             double strength, std::size_t batch, bool projects, double t)
-      : v_(v), balls_(balls), k_(v.shape(1)), d_(v.shape(0) - (intercept ? 1 : 0)), loss_(loss, parameters),
-        strength_(strength), batch_(batch), projects_(projects), t_(t) {
+      : v_(v),
+        balls_(balls),
+        k_(v.shape(1)),
+        d_(v.shape(0) - (intercept ? 1 : 0)),
+        loss_(loss, parameters),
+        strength_(strength),
+        batch_(batch),
+        projects_(projects),
+        t_(t) {
     z_.assign(k_, 0);
     room_.assign(k_, 0);
   }
@@ -78,7 +85,7 @@ class McidSteps {
         if (visits.costs[i] <= 0) continue;
         ++count;
         const Span span = visits.span(next);
-        if (look(entries, span, static_cast<std::size_t>(visits.y[i]), visits.costs[i], progress)) {
+        if (look(entries, span, class_number(visits.y[i], k_), visits.costs[i], progress)) {
           spans.push_back(span);
           slopes.insert(slopes.end(), room_.begin(), room_.end());
         }

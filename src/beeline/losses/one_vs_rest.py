@@ -30,15 +30,13 @@ class OneVsRest(VectorLoss):
         if not isinstance(loss, ScalarLoss) or loss.labels != "binary" or not loss.convex:
             raise ParameterError(f"each class against the rest takes a loss of two classes, not {loss!r}")
         self.loss = loss
-        vars(self).update(
-            name=f"one_vs_rest_{loss.name}", smooth=loss.smooth, piecewise_linear=loss.piecewise_linear
-        )
+        vars(self).update(name=f"one_vs_rest_{loss.name}", smooth=loss.smooth, piecewise_linear=loss.piecewise_linear)
 
     def __repr__(self) -> str:
         return f"OneVsRest({self.loss!r})"
 
     @property
-    def parameters(self) -> tuple[float, float]:  # type: ignore[override]
+    def parameters(self) -> tuple[float, float]:
         """Those of the loss of two classes."""
         return self.loss.parameters
 
@@ -46,6 +44,17 @@ class OneVsRest(VectorLoss):
     def has_curvature(self) -> bool:
         """As the loss of two classes has."""
         return self.loss.has_curvature
+
+    @property
+    def has_smoothed(self) -> bool:
+        """As the loss of two classes has."""
+        return self.loss.has_smoothed
+
+    def smoothed(self, width: float) -> OneVsRest:
+        """Each with its kinks rounded off."""
+        rounded = self.loss.smoothed(width)
+        assert isinstance(rounded, ScalarLoss)
+        return OneVsRest(rounded)
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """The sum of the values, and the slopes of all classes."""

@@ -20,8 +20,9 @@ from beeline.solvers.dual.block_cd import BlockCDOptions
 from beeline.solvers.needs import refusal, unmet
 from beeline.solvers.newton.newton import MOST_FEATURES, Newton
 from beeline.solvers.registry import SOLVERS, SolverLike, the_solver
+from beeline.solvers.stochastic.sgd import SGD
 
-__all__ = ["SOLVERS", "Relay", "choose_solver"]
+__all__ = ["SOLVERS", "Relay", "Started", "choose_solver"]
 
 # Newton's method needs about so many steps, with kinks to round off more than without.
 _SMOOTHED_STEPS = 25
@@ -40,6 +41,8 @@ _FEW_WEIGHTS, _DEARER = 50, 4.0
 _FEW_ROWS, _FEW_FEATURES = 20_000, 2000
 # The bundle method needs some hundred passes, or thousands where weights are large.
 _BUNDLE_PASSES = 600
+# Of entries times classes: from here on, a start by so many stochastic passes saves more than it takes.
+_MUCH, _START_PASSES = 1 << 22, 2
 
 
 def choose_solver(
@@ -99,7 +102,9 @@ def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None
         return works["indexed"]
     by_rows = next((name for name in _BY_ROWS if name in works), None)
     if by_rows is None:
-        return _without_dual(objective, works)
+        found = _without_dual(objective, works)
+        pays = found is not None and found.name == "newton" and not warm and _suits_stochastic_start(objective, works)
+        return Started(_stochastic_start(works), found) if found is not None and pays else found
     if objective.n_outputs > 1:
         return _for_class_hinges(objective, works, by_rows)
     if objective.has_curvature and "newton" in works:
@@ -115,6 +120,17 @@ def _without_dual(objective: Objective, works: _Working) -> Solver | None:
         return _for_pieces(objective, works)
     first = next(iter(works), None)
     return _with_second(first, works) if first is not None else None
+
+
+def _suits_stochastic_start(objective: Objective, works: _Working) -> bool:
+    """Whether two passes over single rows save more passes of Newton's method: over several classes they do."""
+    rows = objective.rows
+    return objective.n_outputs > 1 and rows.in_memory and rows.nnz * objective.n_outputs >= _MUCH and "sgd" in works
+
+
+def _stochastic_start(works: _Working) -> Solver:
+    tol, _, seed = works.settings
+    return SGD(tol, _START_PASSES, seed, early_stopping=False)
 
 
 def _with_second(first: str, works: _Working) -> Solver:
@@ -255,3 +271,43 @@ class Relay(Solver):
 def _relay(first: Solver, second: Solver, passes: float, time_limit: float | None) -> Relay:
     """A relay with a time limit, as pickles make it again."""
     return Relay(first, second, passes).with_time_limit(time_limit)
+
+
+class Started(Relay):
+    """A solver that begins where another one, which certifies nothing, got to; at once where there is a start.
+
+    Parameters
+    ----------
+    first, second
+        Who makes the start, by its own limit, and who goes on from there.
+    """
+
+    def __init__(self, first: Solver, second: Solver) -> None:
+        super().__init__(first, second)
+        self.name, self.row_arrays, self.needs = second.name, second.row_arrays, second.needs
+        self.tol, self.max_passes, self.seed = second.tol, second.max_passes, second.seed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _started, (self.first, self.second, self.time_limit)
+
+    def with_defaults(self, tol: float, max_passes: float, seed: int) -> Started:
+        """Both with what was not said to them as given here."""
+        first, second = (solver.with_defaults(tol, max_passes, seed) for solver in (self.first, self.second))
+        return _started(first, second, self.time_limit)
+
+    def solve_in_kernel(self, objective: Objective, max_passes: float) -> Step | None:
+        """None: there is much to do."""
+        return None
+
+    def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
+        """The steps of the first, then of the second; snapshots are of neither."""
+        if start is not None:
+            yield from self.second.steps(objective, start)
+            return
+        for step in super().steps(objective, start):
+            yield replace(step, snapshot=None)
+
+
+def _started(first: Solver, second: Solver, time_limit: float | None) -> Started:
+    """The same, with a time limit, as pickles make it again."""
+    return Started(first, second).with_time_limit(time_limit)

@@ -98,8 +98,6 @@ class Solver(ABC):
         The arrays of a `State` that it goes on from, each with an entry a row.
     certifies
         Whether it looks for a bound, and so for the tolerance; one that does not ends by a rule of its own.
-    learns_classes_together
-        Whether it learns each class against the rest on one walk over the rows, as one problem of all of them.
     """
 
     name: str
@@ -107,7 +105,6 @@ class Solver(ABC):
     kind_of_options: ClassVar[type[SolverOptions]] = SolverOptions
     row_arrays: tuple[str, ...] = ()
     certifies: ClassVar[bool] = True
-    learns_classes_together: ClassVar[bool] = False
     default_options: ClassVar[SolverOptions] = SolverOptions()
 
     def __init_subclass__(cls) -> None:
@@ -251,6 +248,11 @@ class Solver(ABC):
         if checkpoint is not None:
             checkpoint.finish(result)
         return result
+
+    @property
+    def learns_classes_together(self) -> bool:
+        """Whether it learns each class against the rest on one walk over the rows, as one problem of all of them."""
+        return False
 
     def keeps_point(self, objective: Objective) -> bool:
         """Whether what it finds is kept where no weights at all have a lower J."""

@@ -203,8 +203,8 @@ class Task:
         """One objective of all outputs, or one for each; `together`: one also of classes that are told apart singly."""
         costs, common = self._row_costs(), (self.regularizer, self.strength, self.intercept)
         if together and self.joint_loss is None and self.n_classes is not None and self.n_classes > 2:
-            loss, labels = OneVsRest(self.output_loss), self.rows.scatter(self.labels.astype(np.float64))
-            return [Objective(self.rows, labels, costs, loss, *common, n_outputs=self.n_classes)]
+            loss, numbers = OneVsRest(self.output_loss), self.rows.scatter(self.labels.astype(np.float64))
+            return [Objective(self.rows, numbers, costs, loss, *common, n_outputs=self.n_classes)]
         if (joint := self.joint_loss) is not None:
             labels = np.ascontiguousarray(self.labels, dtype=np.float64)
             if joint.labels == "binary":

@@ -10,6 +10,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
+from beeline.losses import Softmax
 from beeline.objective.parameters import Parameters
 from beeline.solvers.stochastic.options import SGDOptions
 from beeline.solvers.stochastic.rule import Problem, units_of
@@ -20,6 +21,7 @@ __all__ = ["Averaged"]
 
 _LOOK = 4096  # rows that say how features are scaled
 _RATE, _DECAY, _POWER = 4.0, 4.0, 0.75  # of η_t = 4/(1 + 4·passes)^0.75, chosen on ten sets (docs/solvers.md)
+_SOFTMAX_POWER = 0.5  # whose slopes vanish by themselves where it fits
 _STEADY = _RATE / (1 + _DECAY) ** _POWER  # η_t after a pass: that of rows of which nobody knows how many come
 _LEAST_SKIP = 8  # rows between two times that L2 shrinks the weights
 _SCORED = 8192  # rows of a pass that averages of several classes are to be scored on
@@ -43,7 +45,7 @@ class Averaged:
         self._scales: Scales | None = None
         self._unseen: AnyArray = np.zeros(0, bool)  # columns with scales of their own that are not known yet
         self._searched: Block | None = None  # for entries of theirs
-        self._start = np.zeros(self._shape) if theta is None else np.array(theta, dtype=float).reshape(self._shape)
+        self._start = None if theta is None else np.array(theta, dtype=np.float64).reshape(self._shape)
         self._table: Table | None = None
         self._kernel: Steps | None = None
 
@@ -73,7 +75,7 @@ class Averaged:
     def theta(self) -> Floats:
         """The averages; with L1, where weights are zero by now, their averages are taken for zero."""
         if self._kernel is None or self._table is None:
-            return self._start.ravel().copy()
+            return np.zeros(self.problem.layout.size) if self._start is None else self._start.ravel().copy()
         return self._table.averages(self._kernel, sparse=self.problem.strengths.l1 > 0).ravel()
 
     def _look(self, block: Block, rows: Ints, labels: Floats) -> None:
@@ -98,7 +100,8 @@ class Averaged:
         """Of a regression: the units of step sizes, and where an intercept begins that nobody gave."""
         layout = self.problem.layout
         constant, self._unit = units_of(self.problem.loss, labels)
-        if layout.intercept == "free" and not self._begin_at and not self._start.any():
+        if layout.intercept == "free" and self._start is None and constant:
+            self._start = np.zeros(self._shape)
             self._start[-1] = constant
 
     def _look_at_unseen(self, block: Block) -> None:
@@ -108,18 +111,20 @@ class Averaged:
         self._searched = block
         self._lay_out(*self._contents())
 
-    def _contents(self) -> tuple[Floats, Floats]:
-        """(The weights and F for rows as they come, up to where each has decayed)."""
+    def _contents(self) -> tuple[Floats | None, Floats]:
+        """(The weights and F for rows as they come, up to where each has decayed); None: nothing but zeros."""
         if self._table is None:
-            return np.stack([self._start, np.zeros_like(self._start)]), np.zeros(self._shape[0])
+            start = self._start
+            return None if start is None else np.stack([start, np.zeros_like(start)]), np.zeros(self._shape[0])
         return self._table.pair, self._table.decayed
 
-    def _lay_out(self, pair: Floats, decayed: Floats) -> None:
+    def _lay_out(self, pair: Floats | None, decayed: Floats) -> None:
         """Make the table and its kernel for the scales as they are by now; the steps go on where they are."""
         assert self._scales is not None
         progress = None if self._kernel is None else self._kernel.progress()
-        kind = ScoreTable if self.problem.layout.n_outputs == 1 else ClassTable
-        self._table = kind(pair, self._steps_along(self._scales), self._scales.means, decayed)
+        outputs = self.problem.layout.n_outputs
+        kind = ScoreTable if outputs == 1 else ClassTable
+        self._table = kind(pair, self._steps_along(self._scales), self._scales.means, decayed, outputs)
         self._make_kernel(progress)
 
     def _steps_along(self, scales: Scales) -> Floats:
@@ -150,7 +155,8 @@ class Averaged:
         assert self._table is not None
         problem = self.problem
         decay = 0.0 if problem.horizon is None else _DECAY / problem.horizon
-        settings = *problem.strengths, self._rate, decay, _POWER
+        power = _SOFTMAX_POWER if isinstance(problem.loss, Softmax) else _POWER
+        settings = *problem.strengths, self._rate, decay, power
         self._kernel = self._table.kernel(problem, settings, self._skip, self._stride)
         if progress is not None:
             self._kernel.resume(progress)
@@ -166,7 +172,8 @@ class Averaged:
         self.problem = self.problem._replace(layout=layout)
         more = layout.n_features - before.n_features
         places = np.append(np.arange(before.n_features), np.arange(before.n_features, had[0]) + more)
-        self._start = _spread(self._start, places, self._shape)
+        if self._start is not None:
+            self._start = _spread(self._start, places, self._shape)
         self._sums.grow(layout.n_features)
         if self._scales is None or self._kernel is None:
             return
@@ -175,6 +182,7 @@ class Averaged:
             self._unseen = np.append(self._unseen, np.ones(more, bool))
         grown = np.full(self._shape[0], self._kernel.progress()[3])
         grown[places] = decayed
+        assert pair is not None
         self._lay_out(np.stack([_spread(matrix, places, self._shape) for matrix in pair]), grown)
 
     def snapshot(self) -> dict[str, Any]:

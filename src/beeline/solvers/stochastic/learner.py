@@ -73,7 +73,7 @@ class Learner:
     (0.0, [1, -1, 0])
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         loss: RowLoss,
         layout: Parameters,
@@ -88,10 +88,9 @@ class Learner:
         kind = Averaged if self.options.variant == "averaged" else Published
         problem = Problem(loss, layout, strengths, horizon)
         self._method: Averaged | Published = kind(problem, self.options, theta, rows_before)
+        self._theta: Floats | None = None
 
-    def learn(
-        self, block: Block, labels: Floats, costs: Floats | None = None, order: Ints | None = None
-    ) -> Progress:
+    def learn(self, block: Block, labels: Floats, costs: Floats | None = None, order: Ints | None = None) -> Progress:
         """Learn from rows, each after it was scored by the weights that would be the result.
 
         Parameters
@@ -107,9 +106,10 @@ class Learner:
         if block.n_features > self.layout.n_features:
             raise ValueError(f"rows of {block.n_features} features, of which {self.layout.n_features} are known")
         n = block.n_rows
-        visits = np.arange(n) if order is None else order
-        weights = np.ones(n) if costs is None else costs
-        return Progress(*self._method.learn(block, visits, labels, weights))
+        visits = np.arange(n) if order is None else np.ascontiguousarray(order, dtype=np.int64)
+        weights = np.ones(n) if costs is None else np.ascontiguousarray(costs, dtype=np.float64)
+        self._theta = None
+        return Progress(*self._method.learn(block, visits, np.ascontiguousarray(labels, dtype=np.float64), weights))
 
     @property
     def layout(self) -> Parameters:
@@ -118,8 +118,10 @@ class Learner:
 
     @property
     def theta(self) -> Floats:
-        """The weights that it would predict by, as `Parameters` lays them out."""
-        return self._method.theta
+        """The weights that it would predict by, as `Parameters` lays them out; later ones are another array."""
+        if self._theta is None:
+            self._theta = self._method.theta
+        return self._theta
 
     @property
     def rows(self) -> float:
@@ -132,6 +134,7 @@ class Learner:
         if n_features < before.n_features or n_outputs < before.n_outputs:
             raise ValueError("features and classes may be added, not taken away")
         if (n_features, n_outputs) != (before.n_features, before.n_outputs):
+            self._theta = None
             self._method.grow(Parameters(n_features, n_outputs, before.intercept))
 
     def snapshot(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from beeline.losses import RowLoss
 from beeline.objective import Objective
 from beeline.solvers.result import Step
 from beeline.solvers.state import State, snapshot_of
+from beeline.solvers.stochastic.ending import best_multiple
 from beeline.solvers.stochastic.learner import Learner, Strengths
 from beeline.solvers.stochastic.order import Portion, RandomRows
 
@@ -90,9 +91,7 @@ class Learning:
         theta, facts = self.learner.theta, self._facts()
         value = self._objective(theta, facts.get("progressive_loss", math.inf))
         self._since[:], self._entries = 0.0, 0.0
-        return Step(
-            theta, value, -math.inf, self.passes, facts=facts, evaluated=False, snapshot=self._snapshot
-        )
+        return Step(theta, value, -math.inf, self.passes, facts=facts, evaluated=False, snapshot=self._snapshot)
 
     def end_pass(self) -> str:
         """Why it ends after a pass; empty where it goes on."""
@@ -108,20 +107,14 @@ class Learning:
         return f"a pass lowers J, by progressive validation, by less than {100 * _LITTLE:g} %"
 
     def last_step(self, ending: str = "") -> Step:
-        """Where it ends, with J over all rows; averages at their best multiple, with the best free intercept.
-
-        A few rows far larger than all others may cost more than all of these: J then asks for smaller weights, with the
-        same signs of nearly all scores.
-        """
+        """Where it ends, with J over all rows; averages at their best multiple, with the best free intercept."""
         o, theta = self.objective, self.learner.theta
         facts = self._facts()
         if not np.isfinite(theta).all():
             return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=facts)
         point, accuracy = o.at(theta), _ACCURATE * self.solver.tol
         if self.solver.options.variant == "averaged" and not self.solver.keeps_point(o):
-            one = o.n_outputs == 1
-            point = o.at_null().towards(point.with_best_intercept(accuracy) if one else point, accuracy)
-            point = point.with_best_intercept(accuracy) if one else point
+            point = best_multiple(point, accuracy)
         ending = f"{ending}; {self._trend(facts)}" if ending and self._losses else ending
         return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=facts, point=point)
 

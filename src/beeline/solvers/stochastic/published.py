@@ -50,14 +50,13 @@ class Published:
         problem, options = self.problem, self.options
         projects = options.variant == "pegasos" and options.projection
         loss = str(form_of(problem.loss)), problem.loss.parameters
-        rest = problem.strengths.l2, options.batch_size, projects
-        has_intercept = problem.layout.has_intercept
+        l2, batch, has_intercept = problem.strengths.l2, options.batch_size, problem.layout.has_intercept
         self._kernel: PegasosSteps | McidSteps
         if self._single:
-            self._kernel = PegasosSteps(self._v.reshape(-1), has_intercept, *loss, *rest, t)
+            self._kernel = PegasosSteps(self._v.reshape(-1), has_intercept, *loss, l2, batch, projects, t)
             self._kernel.resume((t, *self._balls[:, 0].tolist()))
         else:
-            self._kernel = McidSteps(self._v, self._balls, has_intercept, *loss, *rest, t)
+            self._kernel = McidSteps(self._v, self._balls, has_intercept, *loss, l2, batch, projects, t)
 
     def _note_balls(self) -> float:
         """Bring `balls` up to date; how many steps there were."""

@@ -59,7 +59,7 @@ class Scales(NamedTuple):
         return self._replace(squares=squares, means=np.append(self.means, np.zeros(more)))
 
     def with_first(self, unseen: AnyArray, block: Block) -> tuple[Scales, AnyArray]:
-        """(The scales where columns that were not seen so far have those of their entries here; which still are not)."""
+        """(The scales, of columns that were not seen so far by their entries here; which are still not seen)."""
         sums = ColumnSums.of_nothing(len(self.squares))
         sums.add(block)
         found = unseen[: block.n_features] & (sums.counts[: block.n_features] > 0)
@@ -90,7 +90,7 @@ class ColumnSums:
     @classmethod
     def of_nothing(cls, n_features: int) -> ColumnSums:
         """Those of no rows."""
-        return cls(*(np.zeros(n_features) for _ in range(3)))
+        return cls(np.zeros(n_features), np.zeros(n_features), np.zeros(n_features))
 
     @property
     def entries(self) -> float:
@@ -119,8 +119,8 @@ class ColumnSums:
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> ColumnSums:
         """Those of a snapshot."""
-        arrays = (np.array(snapshot[name]) for name in ("counts", "squares", "sums"))
-        return cls(*arrays, snapshot["n"])
+        counts, squares, sums = (np.array(snapshot[name]) for name in ("counts", "squares", "sums"))
+        return cls(counts, squares, sums, snapshot["n"])
 
     def scales(self, block: Block | None, *, intercept: bool, centres: bool) -> Scales:
         """The scales of the rows.
@@ -172,7 +172,8 @@ def _mean_and_spread(numbers: Floats, weights: Floats) -> tuple[float, float]:
 def _median_norm(block: Block, factors: Floats, means: Floats, constant: float) -> float:
     """The median of Σ f_j (x_j − μ_j)² over the rows that have entries, plus a constant; 1 where there are none."""
     values: AnyArray = block.values.astype(np.float64) ** 2
-    norms = replace(block, values=values).scores(factors)
-    norms += means @ (factors * means) - 2 * block.scores(factors * means) + constant
+    d = block.n_features  # columns behind these have no entries in the rows
+    norms = replace(block, values=values).scores(factors[:d])
+    norms += means @ (factors * means) - 2 * block.scores((factors * means)[:d]) + constant
     norms = norms[norms > 0]
     return float(np.median(norms)) if len(norms) else 1.0

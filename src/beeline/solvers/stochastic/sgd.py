@@ -21,40 +21,48 @@ __all__ = ["SGD", "SGDOptions"]
 
 
 class SGD(Solver):
-    """Minimises J with L2 regularization by steps along the slope of one row's loss, in random order.
+    """Minimises J by steps along the slope of one row's loss, in random order.
 
-    In units of Σ c_i it is λ/2‖w‖² + mean of c_i·l_i, with λ = strength·l2/Σ c_i and costs whose mean is 1. A pass has
-    every row once, in an order of its own.
+    In units of Σ c_i it is λ₂/2‖w‖² + λ₁‖w‖₁ + mean of c_i·l_i, with λ = strength·Ω's/Σ c_i and costs whose mean is 1.
+    A pass has every row once, in an order of its own. The rule itself, and what it keeps, is `Learner`.
 
     `averaged`, the default, has nothing to set. The first 4,096 rows say how large features are, and steps are as long
     as if these had been scaled and, where an intercept is free, centred; weights and J are those of the features as
-    they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is zero (Asi &
-    Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾. The result is an average of the
-    weights, later ones weighing more: about by the cube of their number. L2 shrinks weights once in several rows, so
-    that a step costs no more than the entries of its row. In the end the average is taken at its best multiple, with
-    the best free intercept, which one look at all rows tells.
+    they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is at the least
+    value of the loss (Asi & Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾ (a
+    softmax has the power ½), in a regression times the spread of the labels over the usual slope. The result is an average of the weights, later ones
+    weighing more: about by the cube of their number. Ω makes weights decay once in several rows, so that a step costs
+    no more than the entries of its row; with L1 also when a feature is seen. In the end the average is taken at its
+    best multiple, with the best free intercepts, which one look at all rows tells; with L1 weights that are better zero
+    become so first, which takes three.
+
+    Several classes have all weights of a feature side by side, in float32. Each class against the rest is learned on
+    one walk over the rows, as one problem of all classes.
 
     `pegasos` is the algorithm as published (Shalev-Shwartz, Singer, Srebro & Cotter 2011, figures 1 and 2): the length
     of steps is 1/(λt), gradients of a batch are all taken before it, and weights are kept in the ball ‖w‖ ≤ 1/√λ unless
-    `projection` says no. Its optimum lies there for all three losses. In the form U = λ·t·w a step changes the entries
-    of its rows only. One thing is not as in the paper: batches are drawn without replacement, from pass to pass.
+    `projection` says no; of several classes against the rest each has its own ball. `mcid` is algorithm 1 of MCID (M3):
+    the same steps for the softmax, the multi-class hinge and the perceptron, without a ball. In the form U = t·w (M5) a
+    step changes the entries of its rows only. One thing is not as in the papers: batches are drawn without replacement,
+    from pass to pass.
 
-    Every row is scored before it is learned from, by the weights that would be the result. The mean of these losses and
-    the part of wrong signs, both weighted by costs, since the last step are the facts `progressive_loss` and
-    `progressive_error` of the trace; in the first pass they are those of rows that were never seen.
+    Every row, of several classes every few, is scored before it is learned from, by the weights that would be the
+    result. The mean of these losses and the part of wrong classes, both weighted by costs, since the last step are the
+    facts `progressive_loss` and `progressive_error` of the trace; in the first pass they are those of rows that were
+    never seen. `progressive_trend` is by what part the mean loss of a pass differs from that of the one before.
 
-    Nothing is proven. It ends when a pass lowers J by less than half a per cent, as the progressive loss has it; J
-    itself is evaluated once, in the end, which is one look at the rows more than the passes that are counted. A start
-    counts as the passes that led to it, or as one.
+    Nothing is proven. It ends when a pass lowers J by less than a per cent, as the progressive loss has it; J itself is
+    evaluated once, in the end, which is one look at the rows more than the passes that are counted. `finish="exact"`
+    goes on from there with the solver that `auto` takes for a start, up to its certificate. A start counts as the
+    passes that led to it, or as one.
 
     Cost of a row: two products with its entries, and where its loss has a slope one more and the update, on one thread.
-    Memory: four numbers a feature; rows on disk are read in small runs, an eighth of the memory mixed at a time.
-    The seed says in which order the rows are taken. Options are those of `SGDOptions`.
+    Memory: four numbers a feature and output; rows on disk are read in small runs, an eighth of the memory mixed at a
+    time. The seed says in which order the rows are taken. Options are those of `SGDOptions`.
     """
 
     name = "sgd"
     certifies = False
-    learns_classes_together = True
     needs = Needs(
         losses=STOCHASTIC_LOSSES,
         losses_named="losses of single rows that are compiled",
@@ -124,6 +132,11 @@ class SGD(Solver):
         exact = choose_solver(objective, tol=self.tol, max_passes=self.max_passes, seed=self.seed, warm=True)
         for step in exact.steps(objective, State(last.theta)):
             yield replace(step, passes=last.passes + step.passes, solver=step.solver or exact.name, snapshot=None)
+
+    @property
+    def learns_classes_together(self) -> bool:
+        """Unless an exact solver goes on, which wants a problem for each."""
+        return self.options.finish == "none"
 
     def keeps_point(self, objective: Objective) -> bool:
         """Of a perceptron: zero weights are its optimum under any Ω, and the direction is what is learned (M9)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -40,16 +41,16 @@ class Table:
     Parameters
     ----------
     pair
-        What the table begins with.
+        What the table begins with; None: zeros.
     sizes, means
         p, the size of steps along each feature, and μ, around which they are centred in effect.
     decayed
         Up to which h = Σ η_t each feature's weights have decayed.
     """
 
-    def __init__(self, pair: Floats, sizes: Floats, means: Floats, decayed: Floats) -> None:
+    def __init__(self, pair: Floats | None, sizes: Floats, means: Floats, decayed: Floats, n_outputs: int = 1) -> None:
         self.sizes, self.means = sizes, means
-        self._place(pair, decayed)
+        self._place(pair, decayed, n_outputs)
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> Table:
@@ -67,7 +68,7 @@ class Table:
         """All arrays, by name."""
         return dict(vars(self))
 
-    def _place(self, pair: Floats, decayed: Floats) -> None:
+    def _place(self, pair: Floats | None, decayed: Floats, n_outputs: int) -> None:
         raise NotImplementedError
 
     @property
@@ -106,8 +107,8 @@ class ScoreTable(Table):
     f: Floats
     last: Floats
 
-    def _place(self, pair: Floats, decayed: Floats) -> None:
-        inside = self._centred(pair.copy(), 1.0)
+    def _place(self, pair: Floats | None, decayed: Floats, n_outputs: int) -> None:
+        inside = np.zeros((2, len(self.sizes), 1)) if pair is None else self._centred(pair.copy(), 1.0)
         self.w, self.f, self.last = inside[0, :, 0].copy(), inside[1, :, 0].copy(), decayed
 
     @property
@@ -144,23 +145,20 @@ class ClassTable(Table):
     weights: AnyArray
     columns: Floats
 
-    def _place(self, pair: Floats, decayed: Floats) -> None:
-        inside = self._centred(pair.copy(), 1.0)
-        _, rows, outputs = inside.shape
+    def _place(self, pair: Floats | None, decayed: Floats, n_outputs: int) -> None:
         roots = np.sqrt(self.sizes)
-        self.columns = np.stack([roots, decayed], axis=1)
-        self.weights = self._room(np.zeros((rows, 2, -(-outputs // _LANES) * _LANES), dtype=np.float32))
-        self.weights[:, :, :outputs] = np.swapaxes(inside / roots[:, None], 0, 1)
-        self.outputs = np.array(outputs)
+        self.columns, self.outputs = np.stack([roots, decayed], axis=1), np.array(n_outputs)
+        self.weights = _aligned_zeros((len(roots), 2, -(-n_outputs // _LANES) * _LANES))
+        if pair is not None:
+            inside = self._centred(pair.copy(), 1.0)
+            self.weights[:, :, :n_outputs] = np.swapaxes(inside / roots[:, None], 0, 1)
 
     @staticmethod
     def _room(array: AnyArray) -> AnyArray:
-        """An array that begins where a cache line does."""
+        """The same numbers, those of the kernel where a cache line begins."""
         if array.dtype != np.float32:
             return array
-        room = np.empty(array.size + _LINE // 4, dtype=np.float32)
-        first = -(room.ctypes.data // 4) % (_LINE // 4)
-        aligned = room[first : first + array.size].reshape(array.shape)
+        aligned = _aligned_zeros(array.shape)
         aligned[:] = array
         return aligned
 
@@ -187,6 +185,16 @@ class ClassTable(Table):
         kernel.copy_weights(out.reshape(-1))
         if sparse:
             d = len(self.means)
-            out[:d][self.weights[:d, 0, : int(self.outputs)] == 0] = 0.0
-        out *= self.columns[:, :1]
-        return self._centred(out, -1.0)
+            zero = self.weights[:d, 0, : int(self.outputs)] == 0
+            if self._has_intercept and self.means.any():
+                out[-1] += np.einsum("j,jk->k", self.means, np.where(zero, out[:d], 0.0))
+            out[:d][zero] = 0.0
+        return out
+
+
+def _aligned_zeros(shape: tuple[int, ...]) -> AnyArray:
+    """Float32 zeros that begin where a cache line does; pages that nobody writes take no memory."""
+    size = math.prod(shape)
+    room = np.zeros(size + _LINE // 4, dtype=np.float32)
+    first = -(room.ctypes.data // 4) % (_LINE // 4)
+    return room[first : first + size].reshape(shape)
