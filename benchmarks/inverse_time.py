@@ -11,8 +11,8 @@ MNIST with random deformations, covtype with 7 classes, Reuters-21578 (documents
 4. Seconds to accuracies beside solvers that take whole passes: LIBLINEAR -s 4 with its tolerances, and SVMmulticlass
    where the variable SVM_MULTICLASS names its program; both minimise what the multi-class SVM does.
 
-Checked: on every set the multi-class SVM and `sgd` by itself need fewer steps with all rows, to the highest of the
-accuracies that they reach, than with the fewest rows that reach it. λ is not given in the paper; it was
+Checked: on every set `sgd` by itself, with the hinge, needs fewer steps with all rows, to the highest of the
+accuracies, than with the fewest rows that reach it. Of MCID nothing is claimed: its last weights go up and down. λ is not given in the paper; it was
 chosen of 1e-3, 1e-4, 1e-5 and 1e-6 for each set by the test accuracy of the multi-class SVM with all rows, which
 flatters the published method. Seconds are those of the processor, while rows are learned from.
 
@@ -36,7 +36,7 @@ from support.walks import RULES, Problem, looks, walk
 PUBLISHED = ("multi-class LR", "multi-class SVM", "multi-class perceptron")
 DEFAULTS = ("default, softmax", "default, hinge")
 BINARY = ("K-binary-LR", "K-Pegasos")
-CHECKED = ("multi-class SVM", "default, hinge")
+CHECKED = ("default, hinge",)
 DIGITS, TESTS = 1_000_000, 10_000
 
 
@@ -45,7 +45,7 @@ def digits() -> Problem:
     X, y = deformed.rows(DIGITS)
     ((X_test, y_test),) = enlarged.batches("mnist", TESTS, "test")
     sizes = (5_000, 15_000, 60_000, 200_000, DIGITS)
-    return Problem("mnist", X, y, X_test, y_test, sizes, 1e-3, (72.0, 76.0, 80.0), (1_000, 5_000, 25_000), 100_000)
+    return Problem("mnist", X, y, X_test, y_test, sizes, 1e-3, (74.0, 78.0, 82.0), (1_000, 5_000, 25_000), 100_000)
 
 
 def of_set(name: str, sizes: tuple[int, ...], strength: float, targets: tuple[float, ...], most: int) -> Problem:
@@ -59,7 +59,7 @@ def of_set(name: str, sizes: tuple[int, ...], strength: float, targets: tuple[fl
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "mnist": digits,
-    "covtype": lambda: of_set("covtype", (1_000, 5_000, 20_000, 100_000), 1e-3, (65.0, 67.0, 69.0), 100_000),
+    "covtype": lambda: of_set("covtype", (1_000, 5_000, 20_000, 100_000), 1e-3, (66.0, 69.0, 71.0), 100_000),
     "reuters": lambda: of_set("reuters", (800, 1_600, 3_200), 1e-4, (85.0, 90.0, 93.0), 50_000),
     "sector": lambda: of_set("sector", (1_600, 3_200), 1e-4, (75.0, 85.0, 90.0), 30_000),
 }

@@ -87,7 +87,7 @@ class Curves:
         for name in ("LIBLINEAR -s 4", "SVMmulticlass"):
             if name in CONTENDERS:
                 found = [CONTENDERS[name].train(classes, {"C": 1.0, "tol": tol}) for tol in _TOLERANCES]
-                self.passes[name] = [(one.accuracy, one.seconds) for one in found]
+                self.passes[name] = [(one.accuracy, one.cores) for one in found]
                 print(f"   {name}: {', '.join(f'{a:.2f} % in {s:.2f} s' for a, s in self.passes[name])}", flush=True)
 
 
@@ -100,7 +100,7 @@ def draw(measured: list[Curves], folder: Path) -> None:
         {"font.size": 9, "axes.edgecolor": INK, "axes.grid": True, "grid.color": GRID, "svg.fonttype": "none"}
     )
     folder.mkdir(parents=True, exist_ok=True)
-    _against_rows(measured, folder, "inverse-seconds", "seconds to an accuracy", _seconds)
+    _against_rows(measured, folder, "inverse-seconds", "milliseconds to an accuracy", _seconds)
     _against_rows(measured, folder, "inverse-accuracy", "test accuracy, %", _accuracies)
     _against_one_vs_rest(measured, folder)
     _against_passes(measured, folder)
@@ -112,7 +112,7 @@ def _against_rows(measured: list[Curves], folder: Path, name: str, ylabel: str, 
     for panels, (learner, default) in zip(axes, FORMS.items(), strict=True):
         for ax, curves in zip(panels, measured, strict=True):
             plot(ax, curves, learner, default)
-            ax.set_xscale("log")
+            _rows_below(ax, curves.problem.sizes)
             ax.set_title(f"{learner}, {SETS[curves.problem.name]}", fontsize=9)
             if ax in axes[-1]:
                 ax.set_xlabel("training rows")
@@ -124,12 +124,12 @@ def _against_rows(measured: list[Curves], folder: Path, name: str, ylabel: str, 
 def _seconds(ax, curves: Curves, learner: str, default: str | None) -> None:
     for who, colours, style in ((learner, COLOURS, "o-"), (default, WARM, "s--")):
         for target, colour in zip(curves.problem.targets, colours, strict=True) if who else ():
-            seconds = [curves.to(who, n, target)[1] for n in curves.problem.sizes]
+            seconds = [1e3 * curves.to(who, n, target)[1] for n in curves.problem.sizes]
             label = f"{'MCID' if who is learner else 'default'}, {target:g} %"
             if np.isfinite(seconds).any():
                 ax.plot(curves.problem.sizes, seconds, style, color=colour, label=label, markersize=3.5, linewidth=1.3)
-    ax.set_yscale("log")
-    ax.legend(fontsize=7, framealpha=0.8)
+    _log_scale(ax)
+    ax.legend(fontsize=7, ncol=2, loc="upper center", handlelength=1.6, columnspacing=1.0)
 
 
 def _accuracies(ax, curves: Curves, learner: str, default: str | None) -> None:
@@ -138,7 +138,9 @@ def _accuracies(ax, curves: Curves, learner: str, default: str | None) -> None:
             found = [curves.after(who, n, steps) for n in curves.problem.sizes]
             label = f"{'MCID' if who is learner else 'default'}, {steps:,} steps"
             ax.plot(curves.problem.sizes, found, style, color=colour, label=label, markersize=3.5, linewidth=1.3)
-    ax.legend(fontsize=7, framealpha=0.8)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, top + 0.4 * (top - bottom))
+    ax.legend(fontsize=7, ncol=2, loc="upper center", handlelength=1.6, columnspacing=1.0)
 
 
 def _against_one_vs_rest(measured: list[Curves], folder: Path) -> None:
@@ -175,6 +177,30 @@ def _against_passes(measured: list[Curves], folder: Path) -> None:
         ax.legend(fontsize=7.5, framealpha=0.8)
     axes[0].set_ylabel("seconds")
     _save(figure, folder / "inverse-passes")
+
+
+def _rows_below(ax, sizes: tuple[int, ...]) -> None:
+    """The numbers of rows that were tried, in short."""
+    from matplotlib.ticker import NullLocator
+
+    ax.set_xscale("log")
+    short = [f"{n / 1e6:g}M" if n >= 1e6 else f"{n / 1e3:.3g}k" if n >= 1e3 else f"{n}" for n in sizes]
+    ax.set_xticks(sizes, short)
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _log_scale(ax) -> None:
+    """Plain numbers, and room for the legend above."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    if ax.lines:
+        low = min(np.nanmin(line.get_ydata()) for line in ax.lines)
+        high = max(np.nanmax(line.get_ydata()) for line in ax.lines)
+        ax.set_ylim(low / 1.3, high * max(3.0, (high / low) ** 0.5))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _axes(rows: int, columns: int):
