@@ -110,6 +110,7 @@ class SolverRun:
             last.facts,
             self._state(name),
             self._ending() if status is Status.UNPROVEN and not doubt else "",
+            self._estimate(),
             doubt=doubt,
         )
 
@@ -125,6 +126,7 @@ class SolverRun:
             "verified": self.verified is self.theta,
             "without_weights": self.theta is self.null.theta,
             "last": [last.passes, last.solver, last.facts, last.evaluated],
+            "estimate": last.estimate,
             "trace": self.trace,
             "iterations": self.iterations,
             "passes_before": self.passes_before,
@@ -139,7 +141,8 @@ class SolverRun:
             self.verified = self.theta
             self.point = self.objective.at(self.theta).with_loss_value()
         passes, solver, facts, evaluated = run["last"]
-        self.last = Step(self.theta, self.value, self.bound, passes, solver=solver, facts=facts, evaluated=evaluated)
+        more = {"facts": facts, "evaluated": evaluated, "estimate": run.get("estimate", "")}
+        self.last = Step(self.theta, self.value, self.bound, passes, solver=solver, **more)
         self.trace = [TracePoint(*point) for point in run["trace"]]
         self.iterations, self.passes_before = run["iterations"], run["passes_before"]
         self.clock -= run["seconds"]
@@ -159,6 +162,12 @@ class SolverRun:
         assert self.last is not None
         why = self.last.ending or "J falls no further in double precision"
         return why if self.provable else f"{self.objective.loss!r} is not convex, so that no bound holds; {why}"
+
+    def _estimate(self) -> str:
+        """That J is an estimate, if it is one: of the last point, and it was not evaluated since."""
+        assert self.last is not None
+        estimated = self.theta is self.last.theta and self.point is None
+        return self.last.estimate if estimated else ""
 
     @property
     def gap(self) -> float:

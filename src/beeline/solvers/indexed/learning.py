@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,8 +58,7 @@ class Learning(IndexedRun):
             left = restore_learning(self, saved)
         elif (first := self.begin(start)) is not None:  # a model by which one can go on, long before the best one
             snapshot = partial(snapshot_of_learning, self, left=True)
-            facts = self.facts(0)
-            yield Step(self.theta, first, -math.inf, self.passes, facts=facts, snapshot=snapshot, evaluated=False)
+            yield replace(self._step(0, known=False), objective=first, snapshot=snapshot)
         while True:
             before = self.value
             new = self._query() if left else 0
@@ -80,7 +79,7 @@ class Learning(IndexedRun):
             settled = complete or abs(before - self.value) <= _SETTLED * self.value
             self.cuts_off |= self.truncated is not None and settled
             snapshot = partial(snapshot_of_learning, self, left=left)
-            yield replace(self._step(new, proven=complete and self.search.exact), snapshot=snapshot)
+            yield replace(self._step(new, known=complete and self.search.exact), snapshot=snapshot)
             if self.interrupted:
                 raise KeyboardInterrupt
 
@@ -267,9 +266,11 @@ class Learning(IndexedRun):
 
     # What is said.
 
-    def _step(self, new: int, *, proven: bool) -> Step:
-        bound = self.bound if proven and self.truncated is None else -math.inf
-        return Step(self.theta, self.value, bound, self.passes, facts=self.facts(new), evaluated=False)
+    def _step(self, new: int, *, known: bool) -> Step:
+        bound = self.bound if known and self.truncated is None else -math.inf
+        estimate = "" if known else self.estimate_in_words
+        more: dict[str, Any] = {"facts": self.facts(new), "evaluated": False, "estimate": estimate}
+        return Step(self.theta, self.value, bound, self.passes, **more)
 
     def _last_step(self) -> Step | None:
         """The end; None where a look at all rows has found more that matter."""

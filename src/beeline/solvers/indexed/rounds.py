@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -251,4 +251,5 @@ class Rounds(IndexedRun):
 
     def step(self, new: int) -> Step:
         """After a query that found so many rows: J is an estimate."""
-        return Step(self.theta, self.estimate, -math.inf, self.passes, facts=self.facts(new), evaluated=False)
+        more: dict[str, Any] = {"facts": self.facts(new), "evaluated": False, "estimate": self.estimate_in_words}
+        return Step(self.theta, self.estimate, -math.inf, self.passes, **more)

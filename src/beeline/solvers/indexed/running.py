@@ -100,22 +100,27 @@ class IndexedRun:
             self.bound if proven else -math.inf,
             self.passes,
             final=True,
-            ending=self._ending(estimate=not known and point is None),
+            ending=self._ending(known=known or point is not None),
             facts=self.facts(0),
             arrays=None if self.truncated is None else lambda: self._outside(point),
             point=point,
             evaluated=point is not None,
+            estimate="" if known or point is not None else self.estimate_in_words,
         )
 
-    def _ending(self, *, estimate: bool) -> str:
-        """Why it ends without a certificate; empty where it has one."""
-        said = f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read" if estimate else ""
+    @property
+    def estimate_in_words(self) -> str:
+        """That J is an estimate, and why."""
+        return f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read"
+
+    def _ending(self, *, known: bool) -> str:
+        """Why it ends without a certificate; empty where it has one, since J is known."""
         if self.truncated is None:
-            return said
+            return "" if known else "few rows that matter should be left to be found"
         local = ": a local optimum" if self.ending == UNCHANGED and self._is_solved else ""
         counts = self.counts.in_words(by_class=self.truncated.classifies)
         distance = "" if self.crowded else f", whose convex problem was solved to {distance_in_words(self.gap)}"
-        return "; ".join(filter(None, (f"{self.ending}{local}{distance}", counts, said)))
+        return "; ".join(filter(None, (f"{self.ending}{local}{distance}", counts)))
 
     @property
     def _is_solved(self) -> bool:
