@@ -274,3 +274,11 @@ class TestLimits:
         assert result.status is Status.LIMIT
         assert result.sentence.endswith("% of the rows were read")
         assert "an unknown distance above the optimum; J is an estimate, since" in result.sentence
+
+    @pytest.mark.parametrize("variant", ["whole", "ibcd"])
+    def test_outliers_are_known_of_the_rows_that_were_read(self, index, variant):
+        loss = get_loss("ramp")
+        result = solver(variant=variant, max_passes=0.01).run(objective_over(index, Y, loss))
+        outside = loss.outside(X @ result.theta[:-1] + result.theta[-1], Y)
+        assert result.status is Status.LIMIT
+        assert not np.any(result.state.arrays["outside"].astype(bool) & ~outside)

@@ -78,6 +78,8 @@ class Step:
         rows are in memory, it is evaluated if the run ends there.
     estimate
         That J is an estimate, and of what, in words; empty: it is none.
+    remark
+        What else there is to say of θ, in words, behind the ending.
     """
 
     theta: Floats
@@ -95,6 +97,7 @@ class Step:
     point: Point | None = None
     evaluated: bool = True
     estimate: str = ""
+    remark: str = ""
     snapshot: Callable[[], Mapping[str, Any]] | None = None
 
     @property
@@ -157,7 +160,8 @@ class Result:
     state
         Where it got to: θ, with dual variables of a solver that has them. What another run begins from.
     facts
-        What else the solver has to say after its last iteration, by name.
+        What else the solver has to say after its last iteration, by name. What is said of rows that are cut off is
+        true of θ.
     error
         What it failed by, where it did: θ is then the best intercept alone.
     ending

@@ -252,4 +252,4 @@ class Rounds(IndexedRun):
     def step(self, new: int) -> Step:
         """After a query that found so many rows: J is an estimate."""
         more: dict[str, Any] = {"facts": self.facts(new), "evaluated": False, "estimate": self.estimate_in_words}
-        return Step(self.theta, self.estimate, -math.inf, self.passes, **more)
+        return Step(self.theta, self.estimate, -math.inf, self.passes, **more, **self.of_outliers())
