@@ -446,3 +446,14 @@ def test_segments_give_rows_in_any_order():
     for wrong in ([100], [-1]):
         with pytest.raises(DataError, match="row numbers must lie"):
             data.gather(np.array(wrong))
+
+
+@pytest.mark.parametrize("name", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_where_no_row_matters_there_is_nothing_to_solve(index, name):
+    """S is empty then: all numbers lie in a tube of that width."""
+    block = "newton" if name.startswith("squared") else "dual"
+    o = objective_over(index, np.linspace(-1, 1, len(Y)), get_loss(name, epsilon=10.0))
+    result = SOLVERS["indexed"](variant="ibcd", block=block).run(o)
+    assert result.status is Status.CONVERGED
+    assert result.objective == 0
+    assert not result.theta[:-1].any()
