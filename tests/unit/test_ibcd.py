@@ -457,3 +457,13 @@ def test_where_no_row_matters_there_is_nothing_to_solve(index, name):
     assert result.status is Status.CONVERGED
     assert result.objective == 0
     assert not result.theta[:-1].any()
+
+
+def test_scores_beyond_all_numbers_raise_no_warning(index):
+    """Where features are huge, a block may lead there for a while; J is infinite then, and so is no row's fault."""
+    run = BlockLearning(SOLVERS["indexed"](variant="ibcd"), objective_over(index, Y, get_loss("squared_hinge")))
+    run.place = np.full(X.shape[1], 1e200), 0.0
+    run._measure()
+    assert run.estimate == np.inf
+    assert run.search.estimated_rest(run.place, run.active) in (0.0, np.inf)  # random rows may be all that there are
+    assert run.queries.ask(run.place, None, 10).tally.cost == np.inf

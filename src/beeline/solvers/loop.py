@@ -166,7 +166,9 @@ class SolverRun:
         if self.start is not None:
             counters = {key: value + self.start.counters.get(key, 0) for key, value in counters.items()}
         arrays = dict(last.arrays()) if last.arrays else {}
-        return State(self.theta, arrays if outliers is None else {**arrays, "outside": outliers.outside}, counters, name)
+        if outliers is not None:
+            arrays["outside"] = outliers.outside
+        return State(self.theta, arrays, counters, name)
 
     def _ending(self, outliers: Outliers | None) -> str:
         """Why there is no certificate, and why it ended nevertheless."""

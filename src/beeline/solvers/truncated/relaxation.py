@@ -51,7 +51,7 @@ class RelaxationOptions(SolverOptions):
     )
     sample_size: int = option(10_000, "How many rows the sample has.", least=10)
     continuation: int = option(
-        0, "Begin with a cap of 2 to this power times 1 + s, and halve it so many times.", least=0
+        0, "Begin with a cap of 2 to this power times 1 + s, and halve it so many times.", least=0, most=100
     )
     inner: str = option("auto", "The solver of the convex problems, by its name.")
 
