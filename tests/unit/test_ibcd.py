@@ -446,3 +446,24 @@ def test_segments_give_rows_in_any_order():
     for wrong in ([100], [-1]):
         with pytest.raises(DataError, match="row numbers must lie"):
             data.gather(np.array(wrong))
+
+
+@pytest.mark.parametrize("name", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_where_no_row_matters_there_is_nothing_to_solve(index, name):
+    """S is empty then: all numbers lie in a tube of that width."""
+    block = "newton" if name.startswith("squared") else "dual"
+    o = objective_over(index, np.linspace(-1, 1, len(Y)), get_loss(name, epsilon=10.0))
+    result = SOLVERS["indexed"](variant="ibcd", block=block).run(o)
+    assert result.status is Status.CONVERGED
+    assert result.objective == 0
+    assert not result.theta[:-1].any()
+
+
+def test_scores_beyond_all_numbers_raise_no_warning(index):
+    """Where features are huge, a block may lead there for a while; J is infinite then, and so is no row's fault."""
+    run = BlockLearning(SOLVERS["indexed"](variant="ibcd"), objective_over(index, Y, get_loss("squared_hinge")))
+    run.place = np.full(X.shape[1], 1e200), 0.0
+    run._measure()
+    assert run.estimate == np.inf
+    assert run.search.estimated_rest(run.place, run.active) in (0.0, np.inf)  # random rows may be all that there are
+    assert run.queries.ask(run.place, None, 10).tally.cost == np.inf

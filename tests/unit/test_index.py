@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from index_tools import SETTINGS, clusters, indexed, store_of
 from numpy.testing import assert_allclose, assert_array_equal
 
+import beeline
 from beeline import Block, open_store
+from beeline.data.files.scratch import scratch_folder
 from beeline.data.store.reading import ChunkReader
 from beeline.exceptions import CorruptStoreError, ParameterError, StoreError, StoreVersionError
 from beeline.index import IndexedRows, IndexSettings, Question, build_index, indexes_of, open_index
@@ -319,3 +321,24 @@ def touch(store, kind):
     index = open_index(store, kind)
     _ = index.guide, index.pilot(), index.moments, index.order()
     index.verify()
+
+
+class TestArguments:
+    def test_a_seed_beyond_what_kernels_count_to(self):
+        with pytest.raises(ParameterError, match=r"seed must be less than 2\*\*63"):
+            IndexSettings(seed=2**70)
+
+    @pytest.mark.parametrize("store", [None, 3, np.zeros((2, 2)), b"x"])
+    def test_what_is_no_store(self, store):
+        with pytest.raises(ParameterError, match="store must be a store or its folder, not"):
+            beeline.build_index(store)
+
+
+def test_no_folder_for_temporary_files(monkeypatch):
+    def nowhere():
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    with pytest.raises(StoreError, match="no folder for temporary files can be written; say where one is by TMPDIR"):
+        scratch_folder()

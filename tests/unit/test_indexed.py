@@ -264,3 +264,21 @@ def test_flats_of_leaves_are_those_of_their_rows(index, cap):
     ways = (np.maximum, np.minimum, np.minimum, np.maximum)
     for ours, way, column in zip(found, ways, rows, strict=True):
         assert_array_equal(ours, way.reduceat(column, index.starts))
+
+
+class TestLimits:
+    def test_j_of_rows_that_were_not_read_is_called_an_estimate(self, index):
+        """Where a limit ends it, too."""
+        o = objective_over(index, Y, get_loss("hinge"))
+        result = solver(max_passes=0.01).run(o)
+        assert result.status is Status.LIMIT
+        assert result.sentence.endswith("% of the rows were read")
+        assert "an unknown distance above the optimum; J is an estimate, since" in result.sentence
+
+    @pytest.mark.parametrize("variant", ["whole", "ibcd"])
+    def test_outliers_are_known_of_the_rows_that_were_read(self, index, variant):
+        loss = get_loss("ramp")
+        result = solver(variant=variant, max_passes=0.01).run(objective_over(index, Y, loss))
+        outside = loss.outside(X @ result.theta[:-1] + result.theta[-1], Y)
+        assert result.status is Status.LIMIT
+        assert not np.any(result.state.arrays["outside"].astype(bool) & ~outside)

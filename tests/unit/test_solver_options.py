@@ -20,7 +20,7 @@ from beeline.fitting import Settings, fit
 from beeline.losses import LOSSES, Hinge, Logistic, Softmax
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers import LBFGS, SOLVERS, Bundle, DualCD, Newton
+from beeline.solvers import LBFGS, SOLVERS, Bundle, DualCD, Newton, Relaxation
 from beeline.solvers.auto import Relay, choose_solver
 from beeline.solvers.base import Status
 from beeline.solvers.needs import Needs, in_words, refusal, unmet
@@ -231,3 +231,8 @@ def test_a_relay_is_a_solver_like_others():
         assert isinstance(other, Relay)
         assert other.time_limit == 50.0
         assert other.run(o).status is Status.CONVERGED
+
+
+def test_a_whole_number_may_be_too_large():
+    with pytest.raises(ParameterError, match="the solver's continuation must be at most 100, not 2000"):
+        Relaxation(continuation=2000)

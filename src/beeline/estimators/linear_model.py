@@ -55,7 +55,8 @@ class LinearModel(LinearEstimator):
         The classes, of a classifier.
     outliers_ : ndarray
         The numbers of the rows that are cut off, by a loss that cuts off ("ramp", "truncated_squared_hinge",
-        `beeline.losses.Truncated`), in the problem of any class.
+        `beeline.losses.Truncated`), in the problem of any class. Of rows that were read, where the report says that
+        J is an estimate.
     <attributes>
 
     Examples

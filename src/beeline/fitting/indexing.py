@@ -77,6 +77,9 @@ def build_index(
     >>> index = beeline.build_index("train.store")                                 # doctest: +SKIP
     >>> beeline.LinearSVC(loss="ramp", memory="400M").fit(beeline.open_store("train.store"))  # doctest: +SKIP
     """
+    if not isinstance(store, Store | str | os.PathLike):
+        kind_of = type(store).__name__
+        raise ParameterError(Argument("store"), f" must be a store or its folder, not {kind_of}; convert makes one")
     rows = store if isinstance(store, Store) else open_store(os.fspath(store))
     how = settings_for(kind, settings)
     if kind == "auto":

@@ -10,6 +10,7 @@ from beeline.exceptions import ParameterError
 __all__ = ["IndexSettings"]
 
 _LEAF_ROWS = {"boxes": 32, "chunks": 1000, "forest": 50}
+_MOST = 2**63  # which all numbers of kernels and of files are below
 _CHUNK_BYTES = {"boxes": 64 << 10, "chunks": 64 << 10, "forest": 16 << 10}
 
 
@@ -50,6 +51,8 @@ class IndexSettings:
                 raise ParameterError(f"{name} must be a whole number, not {value!r}", parameter=name)
             if value < bound:
                 raise ParameterError(f"{name} must be at least {bound}, not {value}", parameter=name)
+            if int(value) >= _MOST:
+                raise ParameterError(f"{name} must be less than 2**63, not {value}", parameter=name)
 
     def of(self, kind: str) -> IndexSettings:
         """With the defaults of that kind of index."""

@@ -24,6 +24,7 @@ from beeline.regularizers import fault_of_omega
 from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.result import Callback, Result, Status, Step, TracePoint, relative_gap
 from beeline.solvers.state import State
+from beeline.solvers.truncated.sides import Outliers, outliers_at
 
 if TYPE_CHECKING:
     from beeline.solvers.base import Solver
@@ -93,7 +94,7 @@ class SolverRun:
         doubt = self._doubt()
         if doubt and status is Status.CONVERGED:
             status = Status.UNPROVEN
-        last = self.last
+        last, outliers = self.last, self._outliers()
         name = last.solver or self.solver.name
         return Result(
             self.theta,
@@ -107,9 +108,10 @@ class SolverRun:
             self.scale,
             self.null.value,
             self.trace,
-            last.facts,
-            self._state(name),
-            self._ending() if status is Status.UNPROVEN and not doubt else "",
+            last.facts if outliers is None else last.facts | outliers.counts.facts,
+            self._state(name, outliers),
+            self._ending(outliers) if status is Status.UNPROVEN and not doubt else "",
+            self._estimate(),
             doubt=doubt,
         )
 
@@ -125,6 +127,7 @@ class SolverRun:
             "verified": self.verified is self.theta,
             "without_weights": self.theta is self.null.theta,
             "last": [last.passes, last.solver, last.facts, last.evaluated],
+            "estimate": last.estimate,
             "trace": self.trace,
             "iterations": self.iterations,
             "passes_before": self.passes_before,
@@ -139,26 +142,47 @@ class SolverRun:
             self.verified = self.theta
             self.point = self.objective.at(self.theta).with_loss_value()
         passes, solver, facts, evaluated = run["last"]
-        self.last = Step(self.theta, self.value, self.bound, passes, solver=solver, facts=facts, evaluated=evaluated)
+        more = {"facts": facts, "evaluated": evaluated, "estimate": run.get("estimate", "")}
+        self.last = Step(self.theta, self.value, self.bound, passes, solver=solver, **more)
         self.trace = [TracePoint(*point) for point in run["trace"]]
         self.iterations, self.passes_before = run["iterations"], run["passes_before"]
         self.clock -= run["seconds"]
         return State(self.theta, snapshot=steps)
 
-    def _state(self, name: str) -> State:
+    def _outliers(self) -> Outliers | None:
+        """Which rows a loss cuts off at the best point, which need not be that of the last step.
+
+        None for a loss that does not, and where the scores of all rows there are not known: then it is the last one.
+        """
+        if self.theta is self.null.theta:
+            return outliers_at(self.objective.at_null())
+        return None if self.point is None else outliers_at(self.point)
+
+    def _state(self, name: str, outliers: Outliers | None) -> State:
         """Where the run got to; what it took counts on from where it began."""
         last = self.last
         assert last is not None
         counters = {"iterations": self.iterations, "passes": last.passes}
         if self.start is not None:
             counters = {key: value + self.start.counters.get(key, 0) for key, value in counters.items()}
-        return State(self.theta, last.arrays() if last.arrays else {}, counters, name)
+        arrays = dict(last.arrays()) if last.arrays else {}
+        if outliers is not None:
+            arrays["outside"] = outliers.outside
+        return State(self.theta, arrays, counters, name)
 
-    def _ending(self) -> str:
+    def _ending(self, outliers: Outliers | None) -> str:
         """Why there is no certificate, and why it ended nevertheless."""
         assert self.last is not None
         why = self.last.ending or "J falls no further in double precision"
+        if remark := self.last.remark if outliers is None else outliers.words:
+            why = f"{why}; {remark}"
         return why if self.provable else f"{self.objective.loss!r} is not convex, so that no bound holds; {why}"
+
+    def _estimate(self) -> str:
+        """That J is an estimate, if it is one: of the last point, and it was not evaluated since."""
+        assert self.last is not None
+        estimated = self.theta is self.last.theta and self.point is None
+        return self.last.estimate if estimated else ""
 
     @property
     def gap(self) -> float:

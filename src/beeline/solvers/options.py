@@ -25,10 +25,11 @@ def option(
     *,
     choices: tuple[str, ...] | None = None,
     least: int | None = None,
+    most: int | None = None,
     least_number: float | None = None,
 ) -> Any:  # noqa: ANN401
-    """An option: what it does, in a sentence, and the choices, the least whole number or the least number it may be."""
-    metadata = {"text": text, "choices": choices, "least": least, "least_number": least_number}
+    """An option: what it does, in a sentence, and the choices, whole numbers, or the least number it may be."""
+    metadata = {"text": text, "choices": choices, "least": least, "most": most, "least_number": least_number}
     return field(default=default, metadata=metadata)
 
 
@@ -85,6 +86,8 @@ def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
             )
         if value < least:
             raise ParameterError(f"the solver's {its.name} must be at least {least}, not {value!r}", parameter="solver")
+        if (most := its.metadata["most"]) is not None and value > most:
+            raise ParameterError(f"the solver's {its.name} must be at most {most}, not {value!r}", parameter="solver")
     if least_number is not None:
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not number or not least_number <= value < np.inf:

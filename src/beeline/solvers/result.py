@@ -76,6 +76,10 @@ class Step:
         Whether J is a sum over all rows. Where it is not, it is what the solver can say without the pass that this
         would take: proven where there is a bound, else an estimate. The last such point is the best one. Where the
         rows are in memory, it is evaluated if the run ends there.
+    estimate
+        That J is an estimate, and of what, in words; empty: it is none.
+    remark
+        What else there is to say of θ, in words, behind the ending.
     """
 
     theta: Floats
@@ -92,6 +96,8 @@ class Step:
     iterations: int = 1
     point: Point | None = None
     evaluated: bool = True
+    estimate: str = ""
+    remark: str = ""
     snapshot: Callable[[], Mapping[str, Any]] | None = None
 
     @property
@@ -137,7 +143,8 @@ class Result:
     Attributes
     ----------
     theta, objective
-        The best point, and J there, evaluated anew; NaN where that cannot be done.
+        The best point, and J there, evaluated anew, unless `estimate` says that it was not; NaN where that cannot be
+        done.
     bound
         A proven lower bound of the optimum; −∞ when there is none.
     status, iterations, passes, seconds
@@ -153,11 +160,14 @@ class Result:
     state
         Where it got to: θ, with dual variables of a solver that has them. What another run begins from.
     facts
-        What else the solver has to say after its last iteration, by name.
+        What else the solver has to say after its last iteration, by name. What is said of rows that are cut off is
+        true of θ.
     error
         What it failed by, where it did: θ is then the best intercept alone.
     ending
         Why a run without a certificate ended, in words; empty where there is one, or a limit ended it.
+    estimate
+        That J is an estimate, in words, where a pass over all rows was not taken for it; empty: it is none.
     doubt
         What is wrong with the loss, or Ω, where training got to, so that no bound holds, and what to do; None: nothing.
     """
@@ -176,6 +186,7 @@ class Result:
     facts: dict[str, float] = field(default_factory=dict)
     state: State = field(repr=False, default=_NO_STATE)  # θ alone, where none is given
     ending: str = ""
+    estimate: str = ""
     error: str | None = None
     doubt: str | None = None
 
@@ -211,9 +222,8 @@ class Result:
         passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
         if self.passes < _PART:
             passes = f"{100 * self.passes:.2g} % of a pass"
-        if self.ending:
-            return f"{self.status.value} after {passes}: {self.ending}"
-        return f"{self.status.value} after {passes}, {distance_in_words(self.gap)}"
+        how = f": {self.ending}" if self.ending else f", {distance_in_words(self.gap)}"
+        return f"{self.status.value} after {passes}{how}{self.estimate and f'; {self.estimate}'}"
 
 
 def distance_in_words(gap: float | None) -> str:

@@ -139,8 +139,8 @@ class Segments(Dataset):
         return (segment if isinstance(segment, Block) else segment.block() for segment in self._segments)
 
     def cuts(self, memory: int) -> list[int]:
-        """Between the segments."""
-        return [0, *np.cumsum([segment.n_rows for segment in self._segments]).tolist()]
+        """Between the segments; no rows at all are one run, as they are of every data set."""
+        return [0, *np.cumsum([segment.n_rows for segment in self._segments]).tolist()] if self._segments else [0, 0]
 
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1: of one segment as they are, else a copy."""
@@ -151,6 +151,8 @@ class Segments(Dataset):
                 block = segment if isinstance(segment, Block) else segment.block()
                 pieces.append(block.rows(max(start - first, 0), min(stop, last) - first))
             first = last
+        if not pieces:
+            return Block(np.zeros((0, self.n_features)), self.n_features)
         return pieces[0] if len(pieces) == 1 else concatenate(pieces)
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:

@@ -26,7 +26,10 @@ def scratch_folder() -> Path:
     """Where files go that are needed for a while: TMPDIR, or /var/tmp, which lies on a disk where /tmp may not."""
     if "TMPDIR" not in os.environ and os.access(_ON_DISK, os.W_OK):
         return _ON_DISK
-    return Path(tempfile.gettempdir())
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise StoreError("no folder for temporary files can be written; say where one is by TMPDIR") from error
 
 
 def nameless_file() -> IO[bytes]:

@@ -120,7 +120,10 @@ class BlockLearning(Rounds):
 
     def step(self, new: int) -> Step:
         """After a query; of a loss that is cut off, with the best point whose J is known."""
-        if self.best is None or self.best.point is None:
-            return super().step(new)
         best = self.best
-        return Step(best.theta, best.value, -math.inf, self.passes, facts=self.facts(new), point=best.point)
+        if best is None or best.point is None:
+            if self.truncated is not None:
+                self.counts = sides_of_sample(self, self.pilot).counts
+            return super().step(new)
+        facts = self.facts(new) | best.counts.facts
+        return Step(best.theta, best.value, -math.inf, self.passes, facts=facts, point=best.point)

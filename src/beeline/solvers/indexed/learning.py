@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,23 +43,28 @@ _SMALL, _AFTER = 4 << 20, 0.8  # bytes for what is kept beside rows, in any memo
 
 
 class Learning(IndexedRun):
-    """A run in which every query is followed by a solution of the problem over the active set."""
+    """A run in which every query is followed by a solution of the problem over the active set.
+
+    Attributes
+    ----------
+    told
+        J over the active set where it is: of the loss as it is cut off, also before the weights go by that.
+    """
 
     def __init__(self, solver: Indexed, objective: Objective) -> None:
         super().__init__(solver, objective)
         self.target = min(_FIRST, _FIRST_ROWS / max(1, objective.rows.n_rows)) * self.total_bytes
         self.cuts_off = self.steady = self.finely = self.interrupted = False
-        self.n_verified = 0
+        self.n_verified, self.told = 0, math.inf
 
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
         left, saved = True, snapshot_of(start)
         if saved is not None:
             left = restore_learning(self, saved)
-        elif (first := self.begin(start)) is not None:  # a model by which one can go on, long before the best one
+        elif self.begin(start):  # a model by which one can go on, long before the best one
             snapshot = partial(snapshot_of_learning, self, left=True)
-            facts = self.facts(0)
-            yield Step(self.theta, first, -math.inf, self.passes, facts=facts, snapshot=snapshot, evaluated=False)
+            yield replace(self._step(0, known=False), snapshot=snapshot)
         while True:
             before = self.value
             new = self._query() if left else 0
@@ -80,24 +85,24 @@ class Learning(IndexedRun):
             settled = complete or abs(before - self.value) <= _SETTLED * self.value
             self.cuts_off |= self.truncated is not None and settled
             snapshot = partial(snapshot_of_learning, self, left=left)
-            yield replace(self._step(new, proven=complete and self.search.exact), snapshot=snapshot)
+            yield replace(self._step(new, known=complete and self.search.exact), snapshot=snapshot)
             if self.interrupted:
                 raise KeyboardInterrupt
 
     # Where it begins (I5).
 
-    def begin(self, start: State | None) -> float | None:
-        """At a start, or at the optimum of the convex loss over random rows, roughly, with the J that they tell."""
-        clock, value = time.perf_counter(), None
+    def begin(self, start: State | None) -> bool:
+        """At a start, or at the optimum of the convex loss over random rows, roughly; whether they tell J there."""
+        clock = time.perf_counter()
         if start is not None:
             self.move(start.theta)
         else:
             problem = self.active.problem(self.objective, self.loss, self.active.guards)
             result = self._solved(problem, None, _ROUGHLY, _FEW_PASSES)
             self.move(result.theta)
-            value = result.objective
+            self.told = result.objective if self.truncated is None else self._inside(self.active.guards)[1]
         self.solve_seconds += time.perf_counter() - clock
-        return value
+        return start is None
 
     # Queries (I8).
 
@@ -188,6 +193,8 @@ class Learning(IndexedRun):
             self._relax(each, tol, whole=whole)
         else:
             self._solve_convex(each, tol, whole=whole)
+        cut = self.truncated is not None and not self.cuts_off  # of which J is told nevertheless
+        self.told = self._inside(each)[1] if cut else self.value
         self.solve_seconds += time.perf_counter() - clock
 
     def _solve_convex(self, each: Floats, tol: float, *, whole: bool) -> None:
@@ -267,9 +274,11 @@ class Learning(IndexedRun):
 
     # What is said.
 
-    def _step(self, new: int, *, proven: bool) -> Step:
-        bound = self.bound if proven and self.truncated is None else -math.inf
-        return Step(self.theta, self.value, bound, self.passes, facts=self.facts(new), evaluated=False)
+    def _step(self, new: int, *, known: bool) -> Step:
+        bound = self.bound if known and self.truncated is None else -math.inf
+        estimate = "" if known else self.estimate_in_words
+        more: dict[str, Any] = {"facts": self.facts(new), "evaluated": False, "estimate": estimate}
+        return Step(self.theta, self.told, bound, self.passes, **more, **self.of_outliers())
 
     def _last_step(self) -> Step | None:
         """The end; None where a look at all rows has found more that matter."""

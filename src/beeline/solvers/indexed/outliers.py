@@ -14,7 +14,7 @@ from beeline.objective import Point
 from beeline.solvers.indexed.active_set import ActiveSet
 from beeline.solvers.indexed.querying import Tally
 from beeline.solvers.indexed.running import IndexedRun
-from beeline.solvers.truncated.sides import SideCounts
+from beeline.solvers.truncated.sides import SideCounts, costs_inside
 
 __all__ = ["Sides", "count_changed", "sides_by_tally", "sides_of_all", "sides_of_sample"]
 
@@ -46,11 +46,10 @@ class Sides(NamedTuple):
 
 def sides_of_all(run: IndexedRun) -> Sides:
     """By a look at all rows."""
-    o, point = run.objective, run.look_at_all(run.theta)
-    (inside,), counts = o.rows.call(
-        truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": run.truncated}, outputs=1, reduce="sum"
-    )
-    return Sides(point.theta, point.value, point, SideCounts(*counts.value[0].tolist()), inside, _NONE)
+    assert run.truncated is not None
+    point = run.look_at_all(run.theta)
+    inside, counts = costs_inside(point, run.truncated)
+    return Sides(point.theta, point.value, point, counts, inside, _NONE)
 
 
 def sides_of_sample(run: IndexedRun, sample: ActiveSet) -> Sides:

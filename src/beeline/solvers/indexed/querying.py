@@ -9,6 +9,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.index import Place, Question
+from beeline.losses import ScalarLoss, Truncated
 from beeline.solvers.indexed.active_set import ActiveSet
 from beeline.solvers.indexed.searching import Found, Search
 
@@ -179,9 +180,10 @@ class Queries:
 
     def tally(self, found: Found, z: Floats, rows: Ints) -> Tally:
         """Of some rows: all others that are not in S cost nothing."""
-        losses, y = self.search.loss.value_and_grad(z[rows], found.labels[rows])[0], found.labels[rows]
-        cap = np.inf if self.search.cap is None else self.search.cap
-        out, cost = losses > cap, float((found.costs[rows] * np.minimum(losses, cap)).sum())
+        loss, z, y = self.search.objective.loss, z[rows], found.labels[rows]
+        assert isinstance(loss, ScalarLoss)
+        out = loss.outside(z, y) if isinstance(loss, Truncated) else np.zeros(len(y), np.bool_)
+        cost = loss.sum(z, y, found.costs[rows])
         return Tally(cost, float(np.count_nonzero(out & (y <= 0))), float(np.count_nonzero(out & (y > 0))))
 
     def _close(self, positions: Ints, near: AnyArray) -> None:

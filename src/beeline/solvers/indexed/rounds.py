@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -202,13 +202,13 @@ class Rounds(IndexedRun):
         Of numbers no accuracy is known: it is the share of rows within the tube.
         """
         pilot, z = self.pilot, self.pilot.scores(*self.place)
-        losses = self.objective.loss.value_and_grad(z, pilot.labels)[0]  # type: ignore[attr-defined]
-        wrong = pilot.labels * z <= 0 if self.loss.labels == "binary" else losses > 0
+        low, high = self.loss.sublevel(pilot.labels, 0.0)
+        wrong = pilot.labels * z <= 0 if self.loss.labels == "binary" else (z < low) | (z > high)
         rows = np.where(pilot.costs > 0, pilot.guards, 0.0)
         share, o = float(rows[wrong].sum()) / max(float(rows.sum()), 1.0), self.objective
         self.allowed = min(max(1.0, self.epsilon * share * self.n_rows), float(self.options.query_rows))
         self.estimate = o.strength * o.omega.value(self.theta[: o.n_regularized])
-        self.estimate += float((pilot.guards * pilot.costs * losses).sum())
+        self.estimate += (self.truncated or self.loss).sum(z, pilot.labels, pilot.guards * pilot.costs)
 
     @property
     def n_rows(self) -> int:
@@ -251,4 +251,5 @@ class Rounds(IndexedRun):
 
     def step(self, new: int) -> Step:
         """After a query that found so many rows: J is an estimate."""
-        return Step(self.theta, self.estimate, -math.inf, self.passes, facts=self.facts(new), evaluated=False)
+        more: dict[str, Any] = {"facts": self.facts(new), "evaluated": False, "estimate": self.estimate_in_words}
+        return Step(self.theta, self.estimate, -math.inf, self.passes, **more, **self.of_outliers())

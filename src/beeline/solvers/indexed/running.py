@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats
-from beeline.engines.verbs import truncation
 from beeline.index import Place
 from beeline.losses import ScalarLoss, Truncated
 from beeline.objective import Objective, Point
@@ -100,22 +100,33 @@ class IndexedRun:
             self.bound if proven else -math.inf,
             self.passes,
             final=True,
-            ending=self._ending(estimate=not known and point is None),
+            ending=self._ending(known=known or point is not None),
             facts=self.facts(0),
-            arrays=None if self.truncated is None else lambda: self._outside(point),
             point=point,
             evaluated=point is not None,
+            estimate="" if known or point is not None else self.estimate_in_words,
+            **self.of_outliers(),
         )
 
-    def _ending(self, *, estimate: bool) -> str:
-        """Why it ends without a certificate; empty where it has one."""
-        said = f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read" if estimate else ""
+    def of_outliers(self) -> dict[str, Any]:
+        """What a step says of the rows that are OUT where it is, of a loss that is cut off."""
         if self.truncated is None:
-            return said
+            return {}
+        remark = self.counts.in_words(by_class=self.truncated.classifies)
+        return {"arrays": partial(self._outside, self.truncated, self.place), "remark": remark}
+
+    @property
+    def estimate_in_words(self) -> str:
+        """That J is an estimate, and why."""
+        return f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read"
+
+    def _ending(self, *, known: bool) -> str:
+        """Why it ends without a certificate; empty where it has one, since J is known."""
+        if self.truncated is None:
+            return "" if known else "few rows that matter should be left to be found"
         local = ": a local optimum" if self.ending == UNCHANGED and self._is_solved else ""
-        counts = self.counts.in_words(by_class=self.truncated.classifies)
         distance = "" if self.crowded else f", whose convex problem was solved to {distance_in_words(self.gap)}"
-        return "; ".join(filter(None, (f"{self.ending}{local}{distance}", counts, said)))
+        return f"{self.ending}{local}{distance}"
 
     @property
     def _is_solved(self) -> bool:
@@ -130,19 +141,12 @@ class IndexedRun:
         """Relaxations end, since J hardly falls."""
         self.ending = f"a step lowers J by less than {LITTLE * self.solver.tol:g} of it"
 
-    def _outside(self, point: Point | None) -> Mapping[str, AnyArray]:
-        """1 for each row that is OUT: of those that were read, or of all where there was a look at all."""
-        o, loss = self.objective, self.truncated
-        assert loss is not None
-        if point is not None:
-            (inside,), _ = o.rows.call(
-                truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
-            )
-            return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, inside, o.costs))}
-        outside = np.zeros(o.rows.n_rows, np.uint8)
-        active = self.active
-        outside[active.positions] = loss.outside(active.scores(*self.place), active.labels) & (active.costs > 0)
-        return {"outside": o.rows.in_data_order(outside)}
+    def _outside(self, loss: Truncated, place: Place) -> Mapping[str, AnyArray]:
+        """1 for each row of the active set that is OUT at a place."""
+        rows, active = self.objective.rows, self.active
+        outside = np.zeros(rows.n_rows, np.uint8)
+        outside[active.positions] = loss.outside(active.scores(*place), active.labels) & (active.costs > 0)
+        return {"outside": rows.in_data_order(outside)}
 
     def facts(self, new: int) -> dict[str, float]:
         """What there is to say beside J, after a query that found so many rows."""

@@ -290,11 +290,11 @@ class Search:
 
         Whether a row was found depends on its leaf and its score, and not on whether it is one of the random rows.
         """
-        z = active.scores(*place)
-        losses = self.loss.value_and_grad(z, active.labels)[0]
-        if self.cap is not None:
-            losses = np.minimum(losses, self.cap)
-        return float(((active.guards - 1) * active.costs * losses).sum())
+        loss = self.objective.loss
+        assert isinstance(loss, ScalarLoss)
+        stand = (active.guards - 1) * active.costs
+        some = stand > 0  # nothing times an infinite loss is no number
+        return loss.sum(active.scores(*place)[some], active.labels[some], stand[some])
 
     def learn(self, point: Point, active: ActiveSet) -> int:
         """Take note of all rows that matter at a point and are not in the active set; in how many leaves they are."""

@@ -91,7 +91,9 @@ class Learning:
         theta, facts = self.learner.theta, self._facts()
         value = self._objective(theta, facts.get("progressive_loss", math.inf))
         self._since[:], self._entries = 0.0, 0.0
-        return Step(theta, value, -math.inf, self.passes, facts=facts, evaluated=False, snapshot=self._snapshot)
+        more: dict[str, Any] = {"facts": facts, "evaluated": False, "snapshot": self._snapshot}
+        estimate = "J is an estimate, by rows before they were learned from"
+        return Step(theta, value, -math.inf, self.passes, estimate=estimate, **more)
 
     def end_pass(self) -> str:
         """Why it ends after a pass; empty where it goes on."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from beeline._types import AnyArray, Floats
+from beeline._types import Floats
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import RowVector
@@ -24,7 +24,7 @@ from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.result import Result, Status, Step, distance_in_words
 from beeline.solvers.state import State, snapshot_of
 from beeline.solvers.truncated.cccp import LeaningHinge
-from beeline.solvers.truncated.sides import SideCounts
+from beeline.solvers.truncated.sides import SideCounts, costs_inside
 
 __all__ = ["Relaxation", "RelaxationOptions"]
 
@@ -51,7 +51,7 @@ class RelaxationOptions(SolverOptions):
     )
     sample_size: int = option(10_000, "How many rows the sample has.", least=10)
     continuation: int = option(
-        0, "Begin with a cap of 2 to this power times 1 + s, and halve it so many times.", least=0
+        0, "Begin with a cap of 2 to this power times 1 + s, and halve it so many times.", least=0, most=100
     )
     inner: str = option("auto", "The solver of the convex problems, by its name.")
 
@@ -191,7 +191,7 @@ class _Relaxing:
             crowded = sides.counts.crowded(by_class=loss.classifies)
             if crowded:
                 what = "a class" if loss.classifies else "most rows"
-                ending = f"cutting off would give up {what}: {sides.counts.in_words(by_class=loss.classifies)}"
+                ending = f"cutting off would give up {what}"
             if (last or not ending) and not self.resumed:
                 yield self._step(point, sides, ending if last else "", crowded=crowded)
             self.resumed = False
@@ -218,29 +218,20 @@ class _Relaxing:
             return ""
         why = f"a step lowers J by less than {_LITTLE * self.solver.tol:g} of it" if changed else "no row changes sides"
         local = ": a local optimum" if not changed and self.gap <= max(self.solver.tol, ROUNDING_GAP) else ""
-        distance = f"whose convex problem was solved to {distance_in_words(self.gap)}"
-        return f"{why}{local}, {distance}; {sides.counts.in_words(by_class=self.loss.classifies)}"
+        return f"{why}{local}, whose convex problem was solved to {distance_in_words(self.gap)}"
 
     def _step(self, point: Point, sides: _Sides, ending: str, *, crowded: bool) -> Step:
         o = self.objective
-
-        def arrays() -> Mapping[str, AnyArray]:
-            return {"outside": o.rows.gather(o.rows.map(truncation.outside_rows, sides.inside, o.costs))}
 
         def snapshot() -> dict[str, Any]:
             return {"theta": point.theta, "halvings": self.halvings, "passes": self.passes, "gap": self.gap}
 
         facts = sides.counts.facts | {"crowded": float(crowded), "convex_gap": self.gap}
         value = point.value if point.objective is o else o.at(point.theta).value
-        more: dict[str, Any] = {"arrays": arrays, "facts": facts, "snapshot": snapshot}
-        return Step(point.theta, value, -math.inf, self.passes, ending=ending, **more)
+        return Step(point.theta, value, -math.inf, self.passes, ending=ending, facts=facts, snapshot=snapshot)
 
     def _sides(self, point: Point, loss: Truncated) -> _Sides:
-        o = self.objective
-        (inside,), counts = o.rows.call(
-            truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
-        )
-        return _Sides(inside, SideCounts(*counts.value[0].tolist()))
+        return _Sides(*costs_inside(point, loss))
 
     def _relaxed(self, sides: _Sides) -> Objective:
         """The convex problem of a step."""

@@ -1,10 +1,16 @@
-"""How many rows are OUT, in numbers and words: beyond where a loss is cut off."""
+"""Which rows are OUT, beyond where a loss is cut off, and how many, in numbers and words."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SideCounts"]
+from beeline._types import AnyArray
+from beeline.engines import RowVector
+from beeline.engines.verbs import truncation
+from beeline.losses import Truncated
+from beeline.objective import Point
+
+__all__ = ["Outliers", "SideCounts", "costs_inside", "outliers_at"]
 
 _CROWDED = 0.5  # of the rows of a class, beyond which OUT holds no outliers but the class itself
 
@@ -36,3 +42,40 @@ class SideCounts(NamedTuple):
         if by_class:
             return self.out_negative > _CROWDED * self.negatives or self.out_positive > _CROWDED * self.positives
         return self.out_negative + self.out_positive > _CROWDED * (self.negatives + self.positives)
+
+
+class Outliers(NamedTuple):
+    """The rows that are OUT at a point.
+
+    Attributes
+    ----------
+    outside
+        1 for each row that is OUT, 0 for the others, in the order of the data.
+    counts
+        How many there are.
+    words
+        The same, as part of a sentence.
+    """
+
+    outside: AnyArray
+    counts: SideCounts
+    words: str
+
+
+def costs_inside(point: Point, loss: Truncated) -> tuple[RowVector, SideCounts]:
+    """(the costs of the rows that are IN, 0 for the others; how many are OUT), where a loss is cut off."""
+    o = point.objective
+    (inside,), counts = o.rows.call(
+        truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
+    )
+    return inside, SideCounts(*counts.value[0].tolist())
+
+
+def outliers_at(point: Point) -> Outliers | None:
+    """The rows that are OUT at a point; None for a loss that is not cut off."""
+    o = point.objective
+    if not isinstance(o.loss, Truncated):
+        return None
+    inside, counts = costs_inside(point, o.loss)
+    outside = o.rows.gather(o.rows.map(truncation.outside_rows, inside, o.costs))
+    return Outliers(outside, counts, counts.in_words(by_class=o.loss.classifies))
