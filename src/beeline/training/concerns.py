@@ -50,7 +50,7 @@ def concerns_about(
     found = _failures(results, names)
     missed = [(result, sentence) for result in results if (sentence := solver.concern(result))]
     if missed:
-        result, sentence = max(missed, key=lambda pair: pair[0].gap)
+        result, sentence = max(missed, key=lambda pair: pair[0].distance)
         if result.status is Status.STALLED and result.doubt is None and not is_built_in(loss):
             sentence += f"; {loss!r} may have kinks, or be infinite, where training got to"
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""

@@ -25,6 +25,7 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, Solver, State, Status
 from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.registry import SolverLike, the_solver
+from beeline.solvers.result import rows_outside
 from beeline.training.checkpoint import TrainingCheckpoint, fingerprint
 from beeline.training.concerns import Concern, concerns_about, gained
 from beeline.training.parallel import solve_in_parallel
@@ -62,10 +63,13 @@ class Trained:
 
     @property
     def sentence(self) -> str:
-        """What happened, in words; of several problems, the one farthest from its optimum."""
-        worst = max(self.results, key=lambda result: result.gap)
-        among = f"of {len(self.results)} problems, the worst " if len(self.results) > 1 else ""
-        return f"{among}{worst.sentence}"
+        """What happened, in words; of several problems, the one farthest from its optimum, and rows OUT of any."""
+        worst = max(self.results, key=lambda result: result.distance)
+        if len(self.results) == 1:
+            return worst.sentence
+        outside = rows_outside(self.results)
+        in_all = "" if outside is None else f"; in all problems together {len(outside):,} rows lie beyond the cap"
+        return f"of {len(self.results)} problems, the worst {worst.sentence}{in_all}"
 
 
 def train(  # noqa: PLR0913
