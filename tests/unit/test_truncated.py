@@ -232,6 +232,14 @@ def test_several_classes_and_a_search():
     assert model.report_.sentence == f"of 3 problems, the worst {worst.sentence}; {in_all}"
 
 
+def test_a_search_over_labels_on_a_scale_far_above_the_cap():
+    y = X @ [200.0, 100.0, -50.0, 0.0, 0.0] + 40 * RNG.normal(size=400)
+    words = "or would have cut off most rows; scale the labels, raise s, raise max_passes"
+    with pytest.warns(ConvergenceWarning, match=words), pytest.warns(ConvergenceWarning, match="give up most rows"):
+        model = LinearModel(Truncated(Huber(), 2.0), C="auto", cv=2).fit(X, y)
+    assert model.score(X, y) > 0.5
+
+
 def test_a_loss_of_ones_own():
     class Quartic(ScalarLoss):
         def value_and_grad(self, z, y):
