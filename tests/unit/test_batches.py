@@ -104,6 +104,10 @@ def test_into_memory():
         ([(X, Y[:5])], "batch 0: "),
         ([(X, Y, W, W)], r"batch 0: a batch is X, \(X, y\) or \(X, y, weights\), not 4 things"),
         ([(np.full((2, 2), np.nan), [1, 2])], "batch 0: "),
+        (
+            [(X, Y > 0), (X, ["b"] * 90)],
+            "batch 1: labels must .* give each class a number, the same one in all batches",
+        ),
         ([], "the source has no rows"),
     ],
 )

@@ -13,7 +13,15 @@ import pytest
 from beeline import HuberRegressor, LinearModel, LinearSVC, LogisticRegression, Model, PoissonRegressor, select_C
 from beeline.data.core.arrays import from_arrays
 from beeline.exceptions import ConvergenceWarning, DataError, ModelError, ModelWarning, ParameterError
-from beeline.losses import EpsilonInsensitive, ScalarLoss, SquaredEpsilonInsensitive
+from beeline.losses import (
+    EpsilonInsensitive,
+    Huber,
+    LeastSquares,
+    LogCosh,
+    ScalarLoss,
+    SquaredEpsilonInsensitive,
+    Truncated,
+)
 from beeline.model import Report
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
@@ -49,6 +57,16 @@ class TestReports:
         assert "no better than its intercept alone" in str(warning.message)
         assert "raise C" in str(warning.message)
         assert model.report_.concerns == (str(warning.message),)
+
+    @pytest.mark.parametrize("loss", [Huber(), LogCosh(), Truncated(Huber(), 2.0), Truncated(LeastSquares(), 2.0)])
+    def test_labels_that_are_too_small_for_a_robust_loss(self, loss):
+        """Outliers a hundred times the noise, of less than one: they pull as in least squares, and that is said."""
+        y = 0.01 * X[:, 0] + np.where(np.arange(300) % 10, 0.0, 0.4)
+        _, warning = fitted(LinearModel(loss, C=10.0), y, warning=ModelWarning)
+        advice = "lower delta" if "delta" in loss.settings else "scale the labels up"
+        assert "outliers pull as in least squares; scale the labels up" in str(warning.message)
+        assert str(warning.message).endswith(advice)
+        assert LinearModel(loss, C=10.0).fit(X, 100 * y).report_.concerns == ()
 
     def test_a_model_that_is_hardly_better_than_none(self):
         """Targets of a million, weights that Ω keeps small: there is more to tell than alpha lets the features say."""

@@ -30,6 +30,7 @@ from beeline.losses import (
 )
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2
+from beeline.selection.bounds import first_C
 from beeline.solvers import Relaxation, Solver, Status
 from beeline.solvers.auto import choose_solver
 
@@ -142,6 +143,32 @@ def test_a_regression_without_its_outliers():
         assert LinearModel(Truncated(loss, 2.0), C=10.0).fit(X, wrong).outliers_.tolist() == list(range(0, 400, 11))
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_the_best_intercept_alone(offset, n_shards):
+    """It lies in the largest crowd of labels, wherever that is: the loss is flat elsewhere, as at zero."""
+    labels = offset + np.concatenate([RNG.normal(20.0, 1.0, 250), RNG.uniform(-300.0, 300.0, 150)])
+    loss = Truncated(Huber(), 2.0)
+    engine = Threads(n_shards=n_shards)
+    o = Objective.of(from_arrays(X), labels, np.ones(400), loss, L2(), 1.0, "free", engine=engine)
+    least = min(loss.sum(np.full(400, b), labels, np.ones(400)) for b in offset + np.arange(-300.0, 300.0, 0.01))
+    assert o.null.value <= least * (1 + 1e-9)
+    assert o.null.theta[-1] == pytest.approx(offset + 20, abs=0.3)
+    assert not o.null.theta[:-1].any()
+    assert first_C(o) == pytest.approx(first_C(o.with_labels(o.rows.scatter(labels - 7))), rel=1e-3)
+
+
+def test_labels_on_a_scale_far_above_the_cap():
+    """Nearly all rows would be OUT: the end is no worse than the best intercept, and the outliers are its own."""
+    y = X @ [200.0, 100.0, -50.0, 0.0, 0.0] + 20 * RNG.normal(size=400) + 1e5
+    words = "would give up most rows: .*; raise s or C, or scale the labels"
+    with pytest.warns(ModelWarning, match="no better than"), pytest.warns(ConvergenceWarning, match=words):
+        model = LinearModel(Truncated(Huber(), 2.0), C=1.0).fit(X, y)
+    assert model.score(X, y) > -1
+    beyond = model.loss.outside(model.predict(X), y)
+    assert model.outliers_.tolist() == np.flatnonzero(beyond).tolist()
+
+
 @pytest.mark.parametrize("method", ["relaxation", "cccp"])
 @pytest.mark.parametrize("begin", ["sample", "convex"])
 @pytest.mark.parametrize("continuation", [0, 2])
@@ -200,6 +227,17 @@ def test_several_classes_and_a_search():
     assert model.score(rows, labels) > 0.8
     assert len(model.results_) == 3
     assert 0 < len(model.outliers_) < 120
+    worst = max(model.results_, key=lambda result: result.facts["convex_gap"])
+    in_all = f"in all problems together {len(model.outliers_)} rows lie beyond the cap"
+    assert model.report_.sentence == f"of 3 problems, the worst {worst.sentence}; {in_all}"
+
+
+def test_a_search_over_labels_on_a_scale_far_above_the_cap():
+    y = X @ [200.0, 100.0, -50.0, 0.0, 0.0] + 40 * RNG.normal(size=400)
+    words = "or would have cut off most rows; scale the labels, raise s, raise max_passes"
+    with pytest.warns(ConvergenceWarning, match=words), pytest.warns(ConvergenceWarning, match="give up most rows"):
+        model = LinearModel(Truncated(Huber(), 2.0), C="auto", cv=2).fit(X, y)
+    assert model.score(X, y) > 0.5
 
 
 def test_a_loss_of_ones_own():

@@ -34,6 +34,7 @@ from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.selection import PathPoint, Selecting, Selection
 from beeline.solvers.base import Callback, Step
 from beeline.solvers.registry import SolverLike
+from beeline.solvers.result import rows_outside
 
 __all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegressor", "mixture", "one_of"]
 
@@ -194,9 +195,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """What a search found, what the model was trained with, and the rows that its loss has cut off."""
         for name in ("selection_", "outliers_"):
             self.__dict__.pop(name, None)
-        outside = [result.state.arrays["outside"] for result in fitted.results if "outside" in result.state.arrays]
-        if outside:
-            self.outliers_ = np.flatnonzero(np.any(outside, axis=0))
+        if (outside := rows_outside(fitted.results)) is not None:
+            self.outliers_ = outside
         if fitted.selection is not None:
             self.selection_ = fitted.selection
         for name in ("C", "alpha"):

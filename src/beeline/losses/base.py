@@ -347,6 +347,13 @@ class ScalarLoss(RowLoss):
         """
         raise AttributeError(f"{type(self).__name__} does not say where it is at most {value:g}")
 
+    def lets_go(self, z: Floats, y: Floats) -> AnyArray | None:
+        """Whether each row is where the loss is robust, and pulls less than by least squares.
+
+        None: no part of the loss is more robust than another.
+        """
+        return None
+
     def kinks(self, y: Floats) -> list[tuple[Floats, float]]:
         """Where the slope of a piecewise linear loss jumps, and by how much.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from beeline._numbers import as_number
 from beeline._sentences import Argument
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import weighted_median
 from beeline.losses.base import ScalarLoss
@@ -214,6 +214,12 @@ class Absolute(ScalarLoss):
         return SoftEpsilonInsensitive(0.0, width)
 
 
+def _farther(z: Floats, y: Floats, size: float) -> AnyArray:
+    """Whether residuals are larger than that."""
+    farther: AnyArray = np.abs(z - y) > size
+    return farther
+
+
 class Huber(ScalarLoss):
     """½r² for |r| ≤ δ, δ(|r| − δ/2) beyond (row 12 of B's table, which has δ = 1)."""
 
@@ -235,6 +241,10 @@ class Huber(ScalarLoss):
     def curvature(self, z: Floats, y: Floats) -> Floats:
         """1 for |r| < δ, else 0."""
         return np.where(np.abs(z - y) < self.delta, 1.0, 0.0)
+
+    def lets_go(self, z: Floats, y: Floats) -> AnyArray:
+        """|r| > δ."""
+        return _farther(z, y, self.delta)
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + a²/(2c) with |a| ≤ cδ."""
@@ -266,6 +276,10 @@ class PseudoHuber(ScalarLoss):
         curvature: Floats = np.hypot(1, (z - y) / self.delta) ** -3
         return curvature
 
+    def lets_go(self, z: Floats, y: Floats) -> AnyArray:
+        """|r| > δ."""
+        return _farther(z, y, self.delta)
+
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + cδ²(1 − √(1 − (a/cδ)²)) with |a| ≤ cδ."""
         if np.any(np.abs(a) > c * self.delta):
@@ -295,6 +309,10 @@ class LogCosh(ScalarLoss):
         """1/cosh²(r)."""
         small: Floats = np.exp(-2 * np.abs(z - y))
         return 4 * small / (1 + small) ** 2
+
+    def lets_go(self, z: Floats, y: Floats) -> AnyArray:
+        """|r| > 1."""
+        return _farther(z, y, 1.0)
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """−ya + ½((c + a) log(1 + a/c) + (c − a) log(1 − a/c)) with |a| ≤ c."""

@@ -10,6 +10,8 @@ from beeline._types import AnyArray, Floats
 from beeline.exceptions import ParameterError
 from beeline.losses.base import ScalarLoss, far_out
 from beeline.losses.margin import Hinge, SquaredHinge
+from beeline.losses.quantile import Expectile
+from beeline.losses.regression import LeastSquares, SquaredEpsilonInsensitive
 from beeline.losses.settings import at_least_zero
 
 __all__ = ["Ramp", "Truncated", "TruncatedSquaredHinge"]
@@ -75,6 +77,14 @@ class Truncated(ScalarLoss):
         """Whether each row is OUT: l(z_i, y_i) > 1 + s."""
         with far_out():
             outside: AnyArray = self.loss.value_and_grad(z, y)[0] > self.cap
+        return outside
+
+    def lets_go(self, z: Floats, y: Floats) -> AnyArray | None:
+        """Whether each row is OUT, or where the loss itself is robust; None for one that is so everywhere."""
+        within = self.loss.lets_go(z, y)
+        if within is None and not isinstance(self.loss, LeastSquares | SquaredEpsilonInsensitive | Expectile):
+            return None
+        outside: AnyArray = self.outside(z, y) | (False if within is None else within)
         return outside
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -11,7 +11,8 @@ from beeline._types import Floats
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.engines import Threads
-from beeline.engines.verbs import values
+from beeline.engines.verbs import columns, truncation, values
+from beeline.losses import Truncated
 from beeline.regularizers import L2
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ __all__ = ["NullModel", "null_model"]
 _ACCURACY = 1e-9  # relative, of J where the loss has kinks
 _WIDTHS = 0.25 ** np.arange(13)  # over which kinks are rounded off
 _SIGNS = np.array([-1.0, 1.0])
+# Quantiles of the labels, and from how many labels: where the intercept of a loss that is cut off may begin.
+_QUANTILES, _SAMPLED = np.arange(0.5, 64) / 64, 4096
+_MOST_STEPS = 50  # of such an intercept
 _LEAST_RATE = 1e-6  # of a row's cost, that its loss is as large as: a rate of zero is predicted by −∞ alone
 
 
@@ -111,6 +115,8 @@ def _by_label(o: Objective) -> Point:
 def _with_best_intercepts(point: Point) -> Point:
     """The best intercepts for zero weights, also where a loss of several scores has kinks: these are rounded off."""
     o = point.objective
+    if isinstance(o.loss, Truncated) and not o.loss.classifies:
+        return _best_of_local(point, o.loss)
     if o.n_outputs == 1 or o.has_curvature or o.couples_rows:
         return point.with_best_intercept(_ACCURACY)
     if not o.loss.has_smoothed:
@@ -121,3 +127,41 @@ def _with_best_intercepts(point: Point) -> Point:
         point = point.with_objective(smoothed).with_best_intercept().with_objective(o)
         best = min(best, point, key=lambda p: p.loss)
     return best
+
+
+def _best_of_local(start: Point, loss: Truncated) -> Point:
+    """The best intercept that is found for a regression's loss that is cut off.
+
+    It is flat wherever no label is near, and has an optimum at each crowd of labels: one is looked for from the best of
+    some quantiles of the labels, and one from the optimum of the convex loss.
+    """
+    o = start.objective
+    begins = float(o.with_loss(loss.loss).null.theta[-1]), _best_quantile(o, loss)
+    return min((_relaxed(start.shifted(b), loss) for b in begins if b is not None), key=lambda at: at.loss)
+
+
+def _best_quantile(o: Objective, loss: Truncated) -> float | None:
+    """The quantile of a sample of the labels that costs this sample least; None where no row counts."""
+    most = -(-_SAMPLED // o.rows.n_shards)
+    y, c = (o.rows.concat(columns.sample, of, most=most).value[0] for of in (o.labels, o.costs))
+    y, c = y[c > 0], c[c > 0]
+    scores = np.log(y[y > 0]) if loss.link == "exp" else y
+    if not len(scores):
+        return None
+    starts = np.unique(np.quantile(scores, _QUANTILES, method="nearest"))
+    return float(min(starts, key=lambda score: loss.sum(np.full(len(y), score), y, c)))
+
+
+def _relaxed(point: Point, loss: Truncated) -> Point:
+    """The best intercept for the rows that are IN, again and again: J never rises, as in the solver `relaxation`."""
+    o = point.objective
+    for _ in range(_MOST_STEPS):
+        (inside,), _ = o.rows.call(
+            truncation.costs_inside, (point.z, o.labels, o.costs), {"loss": loss}, outputs=1, reduce="sum"
+        )
+        convex = o.with_loss(loss.loss).with_costs(inside)
+        moved = point.with_objective(convex).with_best_intercept(_ACCURACY).with_objective(o)
+        if not moved.loss < point.loss * (1 - _ACCURACY):
+            break
+        point = moved
+    return point

@@ -6,7 +6,7 @@ import math
 
 from beeline._sentences import Argument, Sentence
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import Loss
+from beeline.losses import Loss, Truncated
 from beeline.selection.result import End, PathPoint, Selection
 from beeline.selection.schedule import is_noticeable
 from beeline.selection.selecting import Selecting
@@ -36,7 +36,7 @@ def concerns_about_search(
         of_path = _of_small_features(found)
     else:
         of_path = _of_end(found, selecting, null)
-    told = (_of_failure(found, failure), _of_unsolved(found, selecting), of_path)
+    told = (_of_failure(found, failure), _of_unsolved(found, selecting, loss), of_path)
     return [concern for concern in told if concern is not None]
 
 
@@ -52,13 +52,17 @@ def _of_failure(found: Selection, failure: Exception | None) -> Concern | None:
     return Concern(sentence, ConvergenceWarning)
 
 
-def _of_unsolved(found: Selection, selecting: Selecting) -> Concern | None:
+def _of_unsolved(found: Selection, selecting: Selecting, loss: Loss) -> Concern | None:
     if not (unsolved := found.best.unsolved):
         return None
     trainings = "a training" if unsolved == 1 else f"{unsolved} trainings"
     limit = "time_limit" if found.end is End.TIME and selecting.time_limit else "max_passes"
+    why, advice = "ended before the tolerance", ""
+    if isinstance(loss, Truncated):
+        why += f", or would have cut off {'a class' if loss.classifies else 'most rows'}"
+        advice = "raise s, " if loss.classifies else "scale the labels, raise s, "
     sentence = Sentence(
-        f"{trainings} at the best C, {found.best_C:.6g}, ended before the tolerance; raise ",
+        f"{trainings} at the best C, {found.best_C:.6g}, {why}; {advice}raise ",
         Argument(limit),
         f" (now {getattr(selecting, limit):g}), or scale the features",
     )

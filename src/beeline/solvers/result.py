@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from types import MappingProxyType
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beeline._lazy import cached_property
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
 from beeline.objective import Point
 from beeline.solvers.state import State
 
-__all__ = ["Callback", "Result", "Status", "Step", "TracePoint", "distance_in_words", "relative_gap"]
+__all__ = ["Callback", "Result", "Status", "Step", "TracePoint", "distance_in_words", "relative_gap", "rows_outside"]
 
 _NO_STATE = State(np.zeros(0))
 _PART = 0.5  # of a pass; less is told in per cent
@@ -200,6 +200,11 @@ class Result:
         """The relative distance from the optimum that the point is certified to have at most."""
         return relative_gap(self.objective, self.bound, self.scale)
 
+    @property
+    def distance(self) -> tuple[float, float]:
+        """What says which result is the worst: the gap; of those without one, that of the last convex problem."""
+        return self.gap, self.facts.get("convex_gap", 0.0)
+
     def to_document(self) -> dict[str, Any]:
         """Itself as numbers, texts and arrays, in lists and dictionaries."""
         record = {its.name: getattr(self, its.name) for its in fields(self)}
@@ -224,6 +229,12 @@ class Result:
             passes = f"{100 * self.passes:.2g} % of a pass"
         how = f": {self.ending}" if self.ending else f", {distance_in_words(self.gap)}"
         return f"{self.status.value} after {passes}{how}{self.estimate and f'; {self.estimate}'}"
+
+
+def rows_outside(results: Sequence[Result]) -> AnyArray | None:
+    """The numbers of the rows that a loss has cut off, in any problem; None where it cuts off none."""
+    outside = [result.state.arrays["outside"] for result in results if "outside" in result.state.arrays]
+    return np.flatnonzero(np.any(outside, axis=0)) if outside else None
 
 
 def distance_in_words(gap: float | None) -> str:

@@ -12,7 +12,7 @@ from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import Loss, is_built_in
 from beeline.solvers.base import Result, Solver, Status
 
-__all__ = ["Concern", "concerns_about", "gained", "warn_of"]
+__all__ = ["Concern", "concern_about_scale", "concerns_about", "gained", "warn_of"]
 
 _WORTHLESS = 1e-6  # of J without a model, that a model must at least win
 _MOST_NAMES = 3
@@ -50,7 +50,7 @@ def concerns_about(
     found = _failures(results, names)
     missed = [(result, sentence) for result in results if (sentence := solver.concern(result))]
     if missed:
-        result, sentence = max(missed, key=lambda pair: pair[0].gap)
+        result, sentence = max(missed, key=lambda pair: pair[0].distance)
         if result.status is Status.STALLED and result.doubt is None and not is_built_in(loss):
             sentence += f"; {loss!r} may have kinks, or be infinite, where training got to"
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""
@@ -66,6 +66,16 @@ def concerns_about(
             )
         )
     return found
+
+
+def concern_about_scale(loss: Loss, spread: float) -> Concern:
+    """That labels of such a standard deviation are too small for a loss to be robust."""
+    lower = ", or lower delta" if "delta" in loss.settings else ""
+    return Concern(
+        f"the labels differ by so little (their standard deviation is {spread:.2g}) that {loss.name!r} lets go of no "
+        f"row, and outliers pull as in least squares; scale the labels up{lower}",
+        ModelWarning,
+    )
 
 
 def warn_of(concerns: Sequence[Concern], stacklevel: int | None = None) -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
 from beeline._types import Floats
-from beeline.engines.verbs import columns
+from beeline.engines.verbs import columns, values
 from beeline.exceptions import ParameterError
-from beeline.losses import LOSSES, RowLoss, Truncated, VectorLoss, is_built_in
+from beeline.losses import LOSSES, RowLoss, ScalarLoss, Truncated, VectorLoss, is_built_in
 from beeline.losses.checking import check_loss, settle_smoothness
 from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
 from beeline.objective import Objective
@@ -25,8 +27,9 @@ from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Callback, Result, Solver, State, Status
 from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.registry import SolverLike, the_solver
+from beeline.solvers.result import rows_outside
 from beeline.training.checkpoint import TrainingCheckpoint, fingerprint
-from beeline.training.concerns import Concern, concerns_about, gained
+from beeline.training.concerns import Concern, concern_about_scale, concerns_about, gained
 from beeline.training.parallel import solve_in_parallel
 from beeline.training.task import Task
 
@@ -37,6 +40,7 @@ _LITTLE, _MUCH = 0.02, 0.1
 # Losses whose rows have a curvature or none: from the mean of folds Newton's method has many of them to sort anew.
 _CURVED_IN_PARTS = frozenset(("squared_hinge", "squared_epsilon_insensitive"))
 _LABELS = 1 << 16  # among which a loss of one's own is looked at
+_NO_ROWS = np.zeros(0)
 _TIED_ROWS = 200  # of a shard, where a loss ties rows together
 
 
@@ -64,10 +68,13 @@ class Trained:
 
     @property
     def sentence(self) -> str:
-        """What happened, in words; of several problems, the one farthest from its optimum."""
-        worst = max(self.results, key=lambda result: result.gap)
-        among = f"of {len(self.results)} problems, the worst " if len(self.results) > 1 else ""
-        return f"{among}{worst.sentence}"
+        """What happened, in words; of several problems, the one farthest from its optimum, and rows OUT of any."""
+        worst = max(self.results, key=lambda result: result.distance)
+        if len(self.results) == 1:
+            return worst.sentence
+        outside = rows_outside(self.results)
+        in_all = "" if outside is None else f"; in all problems together {len(outside):,} rows lie beyond the cap"
+        return f"of {len(self.results)} problems, the worst {worst.sentence}{in_all}"
 
 
 def train(  # noqa: PLR0913
@@ -118,6 +125,8 @@ def train(  # noqa: PLR0913
     )
     hardly = not searched and _hardly_learned(objectives, results)
     concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
+    small = (o for o, result in zip(objectives, results, strict=True) if _has_small_labels(o, result))
+    concerns += [concern_about_scale(o.loss, o.natural_width) for o in islice(small, 1)]
     thetas = [result.theta for result in results]
     return Trained(*outputs_of(objectives, thetas), results, tuple(concerns), extra_of(objectives, thetas))
 
@@ -157,6 +166,19 @@ def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
     o, result = objectives[0], results[0]
     correlation = residual_correlation(o.at(result.theta), feature_spreads(o))
     return correlation > max(_MUCH, chance_correlation(o))
+
+
+def _has_small_labels(o: Objective, result: Result) -> bool:
+    """Whether a robust loss is least squares at all rows, with weights and without: its scale is not the labels'."""
+    if not isinstance(o.loss, ScalarLoss) or o.loss.lets_go(_NO_ROWS, _NO_ROWS) is None:
+        return False
+    if not result.null > 0 or result.status is Status.FAILED:
+        return False
+    # The first costs no pass, and is mostly enough.
+    return not any(
+        o.rows.sum(values.letting_go, point().z, o.labels, o.costs, loss=o.loss).value[0]
+        for point in (o.at_null, partial(o.at, result.theta))
+    )
 
 
 def _is_free(task: Task, results: list[Result]) -> bool:

@@ -17,6 +17,12 @@ from beeline.exceptions import DataError, LabelError
 __all__ = ["from_arrays", "is_array"]
 
 
+_FOR_TEXTS = (
+    "; give each class a number, the same one in all batches, or give Arrow record batches, where a column of texts "
+    "may be the label"
+)
+
+
 def is_array(X: object) -> bool:
     """Whether X is a NumPy array or a SciPy sparse matrix or array."""
     return isinstance(X, np.ndarray) or _is_sparse(X)
@@ -113,7 +119,8 @@ def _weights(weights: AnyArray) -> Floats:
 def _floats(column: AnyArray, name: str, error: type[DataError]) -> Floats:
     values = np.asarray(column)
     if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise error(f"{name} must be one number a row, not {values.dtype} of shape {values.shape}")
+        advice = _FOR_TEXTS if name == "labels" and values.dtype.kind in "OSUT" and values.ndim == 1 else ""
+        raise error(f"{name} must be one number a row, not {values.dtype} of shape {values.shape}{advice}")
     floats = np.ascontiguousarray(values, dtype=np.float64)
     if not np.isfinite(floats).all():
         raise error(f"{name} must be finite; the one of row {int(np.argmin(np.isfinite(floats)))} is not")

@@ -23,6 +23,7 @@ __all__ = [
     "interval_cut",
     "kink_histogram",
     "kinks_in_bucket",
+    "letting_go",
     "loss_sum",
     "signed_group_sums",
     "slope_size_at",
@@ -81,6 +82,12 @@ def along(shard: Shard, z: Floats, dz: Floats, y: Floats, c: Floats, *, loss: Lo
 def conjugate(shard: Shard, u: Floats, y: Floats, c: Floats, *, loss: RowLoss, scale: float) -> tuple[float]:
     """What the dual variables scale·u cost."""
     return (loss.dual_cost(u, y, c, scale),)
+
+
+def letting_go(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: ScalarLoss) -> tuple[int]:
+    """How many rows that cost something lie where the loss is robust."""
+    lets_go = loss.lets_go(z, y)
+    return (0 if lets_go is None else int(np.count_nonzero(lets_go & (c > 0))),)
 
 
 def best_constant(shard: Shard, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats | float | None, float]:

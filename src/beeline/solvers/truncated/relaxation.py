@@ -189,6 +189,9 @@ class _Relaxing:
         sides, ending = self._sides(point, loss), ""
         while True:
             crowded = sides.counts.crowded(by_class=loss.classifies)
+            if crowded and last and not self.interrupted and point.value > o.null.value:  # the end, and worth nothing
+                point = o.at_null()
+                sides = self._sides(point, loss)
             if crowded:
                 what = "a class" if loss.classifies else "most rows"
                 ending = f"cutting off would give up {what}"
