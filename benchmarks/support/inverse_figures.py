@@ -23,7 +23,7 @@ PAIRS = (("multi-class LR", "K-binary-LR"), ("multi-class SVM", "K-Pegasos"))
 INK, GRID = "#1d2733", "#dfe4ea"
 COLOURS = ("#7aa6dc", "#1c5fb8", "#0b2f63")  # of low, middle and high, light to dark
 WARM = ("#e9a06b", "#c4560b", "#6e2c00")
-_TOLERANCES = (10.0, 1.0, 0.1)
+_TOLERANCES = (10.0, 1.0)
 _FLAT = 1.25  # times the least steps
 
 
