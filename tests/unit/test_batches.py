@@ -156,3 +156,14 @@ def test_a_stream_of_arrow_batches(tmp_path):
             return table.__arrow_c_stream__(requested_schema)
 
     assert beeline.convert(Relation(), tmp_path / "other", label="y").n_rows == 100
+
+
+@pytest.mark.parametrize(("name", "value"), [("merge", "x"), ("merge", None), ("overwrite", "no")])
+def test_what_is_neither_true_nor_false(tmp_path, name, value):
+    with pytest.raises(ParameterError, match=f"{name} must be True or False, not"):
+        beeline.convert(batches(), tmp_path / "s", **{name: value})
+
+
+def test_true_is_no_size(tmp_path):
+    with pytest.raises(ParameterError, match="True is not a size"):
+        beeline.convert(batches(), tmp_path / "s", memory=True)
