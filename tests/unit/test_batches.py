@@ -117,6 +117,25 @@ def test_bad_batches_are_named(tmp_path, source, words):
     assert not list(tmp_path.iterdir())
 
 
+class TestNothingIsDropped:
+    @pytest.mark.parametrize("more", [(Y,), (None, W)])
+    def test_labels_and_weights_beside_a_data_set(self, tmp_path, more):
+        batch = (beeline.from_arrays(X), *more)
+        with pytest.raises(DataError, match="batch 0: a data set has its own labels and weights; give it alone"):
+            beeline.convert(iter([batch]), tmp_path / "s")
+
+    @pytest.mark.parametrize(("handed", "returned"), [(2, 1), (0, 1), (1, 0)])
+    def test_batches_of_a_call_that_says_otherwise(self, tmp_path, handed, returned):
+        class Odd(Iter):
+            def next(self, input_data):
+                for _ in range(handed):
+                    input_data(data=X, label=Y)
+                return returned
+
+        with pytest.raises(DataError, match=f"it handed over {handed} and returned {returned}"):
+            beeline.convert(Odd(), tmp_path / "s")
+
+
 def test_options_that_need_more_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="scale has no meaning for batches that are walked once"):
         beeline.convert(batches(), tmp_path / "s", scale="minmax")
@@ -141,3 +160,14 @@ def test_a_stream_of_arrow_batches(tmp_path):
             return table.__arrow_c_stream__(requested_schema)
 
     assert beeline.convert(Relation(), tmp_path / "other", label="y").n_rows == 100
+
+
+@pytest.mark.parametrize(("name", "value"), [("merge", "x"), ("merge", None), ("overwrite", "no")])
+def test_what_is_neither_true_nor_false(tmp_path, name, value):
+    with pytest.raises(ParameterError, match=f"{name} must be True or False, not"):
+        beeline.convert(batches(), tmp_path / "s", **{name: value})
+
+
+def test_true_is_no_size(tmp_path):
+    with pytest.raises(ParameterError, match="True is not a size"):
+        beeline.convert(batches(), tmp_path / "s", memory=True)

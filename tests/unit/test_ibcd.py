@@ -466,4 +466,16 @@ def test_scores_beyond_all_numbers_raise_no_warning(index):
     run._measure()
     assert run.estimate == np.inf
     assert run.search.estimated_rest(run.place, run.active) in (0.0, np.inf)  # random rows may be all that there are
+    run.active.keep(np.zeros(len(run.active), np.bool_))
     assert run.queries.ask(run.place, None, 10).tally.cost == np.inf
+
+
+def test_a_limit_is_called_one(tmp_path):
+    """S that was gone through as often as it may be could still be solved better."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.where(np.arange(20) % 2, 1.0, -1.0)
+    index = indexed(tmp_path / "s", X, y, "boxes")[1]
+    result = SOLVERS["indexed"](variant="ibcd", max_passes=30).run(
+        objective_over(index, y, get_loss("hinge"), strength=1e-3)
+    )
+    assert result.status is Status.LIMIT

@@ -282,3 +282,9 @@ class TestLimits:
         outside = loss.outside(X @ result.theta[:-1] + result.theta[-1], Y)
         assert result.status is Status.LIMIT
         assert not np.any(result.state.arrays["outside"].astype(bool) & ~outside)
+
+
+def test_an_inner_solver_that_proves_nothing_is_named(index):
+    result = solver(inner="sgd", tol=1e-2).run(objective_over(index, Y, get_loss("hinge")))
+    assert result.status is Status.UNPROVEN
+    assert "inner='sgd' proves nothing" in result.sentence

@@ -236,3 +236,17 @@ def test_a_relay_is_a_solver_like_others():
 def test_a_whole_number_may_be_too_large():
     with pytest.raises(ParameterError, match="the solver's continuation must be at most 100, not 2000"):
         Relaxation(continuation=2000)
+
+
+def test_a_name_is_a_text():
+    with pytest.raises(ParameterError, match="the solver's inner must be a text, not 3"):
+        Relaxation(inner=3)
+
+
+def test_a_gap_that_proves_nothing_is_no_tolerance():
+    """However large the tolerance is: with a gap of 1, J may be any distance above the optimum."""
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    o = Objective.of(from_arrays(X), np.sign(X[:, 0]), np.ones(50), Logistic(), L2(), 1.0, "free")
+    result = LBFGS(tol=2.0).run(o)
+    assert result.gap < 1
+    assert "unknown" not in result.sentence

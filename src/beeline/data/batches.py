@@ -90,6 +90,8 @@ class BatchReader(Reader):
         if not 1 <= len(parts) <= 3:
             raise DataError(f"a batch is X, (X, y) or (X, y, weights), not {len(parts)} things")
         X, y, weights = (*parts, None, None)[:3]
+        if isinstance(X, Dataset) and not (y is None and weights is None):
+            raise DataError("a data set has its own labels and weights; give it alone, or its rows as an array")
         data = X if isinstance(X, Dataset) else from_arrays(X, y, weights=weights, allow_nonfinite=self._lenient)
         if self._n_features not in (None, data.n_features):
             raise DataError(f"it has {data.n_features:,} features, and those before have {self._n_features:,}")
@@ -112,7 +114,13 @@ def _called_back(source: Any) -> Iterator[tuple[Any, Any, Any]]:  # noqa: ANN401
     source.reset()
     while True:
         found: list[tuple[Any, Any, Any]] = []
-        if not source.next(_taking(found)) or not found:
+        more = source.next(_taking(found))
+        if len(found) != bool(more):
+            raise DataError(
+                f"next must hand over one batch and return 1, or none and return 0; it handed over {len(found)} and "
+                f"returned {more!r}"
+            )
+        if not more:
             return
         yield found[0]
 

@@ -19,6 +19,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from beeline._sentences import Argument
 from beeline.data.batches import BatchReader, gives_batches, is_arrow_stream, spooled
 from beeline.data.core.arrays import from_arrays, is_array
@@ -129,6 +131,9 @@ def convert(  # noqa: PLR0913 — what a user may give
     """
     from beeline.data.store import StoreWriter
 
+    for name, value in (("merge", merge), ("overwrite", overwrite)):
+        if not isinstance(value, bool | np.bool_):
+            raise ParameterError(Argument(name), f" must be True or False, not {value!r}")
     if seed is not None and not shuffle:
         raise ParameterError(
             Argument("seed"), " has no meaning without ", Argument("shuffle"), "; leave it out, or shuffle the rows"

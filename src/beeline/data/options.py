@@ -143,7 +143,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def parse_size(text: str | int) -> int:
     """Bytes from a number or a text such as `512M`, `4G` or `1.5GiB`."""
-    if isinstance(text, int):
+    if isinstance(text, int) and not isinstance(text, bool):
         size = text
     elif not isinstance(text, str):
         raise ParameterError(f"{text!r} is not a size; write it as 512M or 4G", parameter="memory")

@@ -14,7 +14,7 @@ from beeline._types import AnyArray
 from beeline.data.batches import batches_of, gives_batches, is_arrow_stream
 from beeline.data.convert import by_recipe, is_store, open_files, open_reader
 from beeline.data.core.arrays import from_arrays, is_array
-from beeline.data.core.block import Block
+from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.files.finding import SourceFile, common_format, find_files, standard_input
@@ -109,7 +109,9 @@ class RowStream:
             raise DataError(f"a batch is (X, y) or (X, y, weights), not {len(parts)} things")
         X, y, weights = (*parts, None, None)[:3]
         if isinstance(X, Dataset):
-            (block,) = X.blocks()
+            if weights is not None:
+                raise DataError("a data set has its own weights; leave them out, or give its rows as an array")
+            block = concatenate(list(X.blocks()))
             return LabelledRows(block, _single(block.labels if y is None else y))
         block = replace(X, weights=weights) if isinstance(X, Block) else from_arrays(_rows(X), weights=weights).block
         if y is None or len(np.asarray(y)) != block.n_rows:

@@ -21,6 +21,7 @@ _FIRST = 1 / 16  # of the leaves of a tree that are given before those of the ne
 _SIDEWAYS = 0.1  # of a leaf's spread, that its scores spread along w: rows differ in several directions
 _LEAST = 1e-3  # the weight of a leaf that should have no row that matters
 _UNLIKELY = 0.05  # a chance that a leaf which was read matters again, below which it is not looked at
+_FARTHEST = 1e150  # of a score by the lengths of row and weights, whose square is a number; an intercept may be larger
 
 
 class Forest(Guide):
@@ -115,7 +116,7 @@ class Forest(Guide):
 
     def _outside(self, z: Floats, w: Floats, low: Floats, high: Floats) -> Floats:
         """The chance that a score about z of each leaf lies outside of low … high, by a logistic distribution."""
-        width = np.maximum(_SIDEWAYS * float(np.linalg.norm(w)) * self.spreads, np.finfo(np.float64).tiny)
+        width = np.maximum(_SIDEWAYS * _length(w) * self.spreads, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore"):
             inside = 0.5 * (np.tanh(0.5 * (high - z) / width) - np.tanh(0.5 * (low - z) / width))
         return np.clip(1 - inside, 0.0, 1.0)
@@ -168,7 +169,8 @@ class Forest(Guide):
         [(ŵᵀp̂_k)² − (ŵᵀp̂_q)²]/√(2 − 2(p̂_kᵀp̂_q)²) with q the pivot nearest to the hyperplane; zero for that one itself.
         """
         (w, b), tree = place, self.trees[number]
-        squares = np.square((tree.pivots.scores(w) + b) / (tree.norms * (float(np.linalg.norm(w)) or 1.0)))
+        cosines = (tree.pivots.scores(w) + b) / (tree.norms * (_length(w) or 1.0))
+        squares = np.square(np.clip(cosines, -_FARTHEST, _FARTHEST))
         widths = self.shapes.widths[slice(*self.shapes.nodes[number : number + 2])]
         node, first = np.repeat(np.arange(len(widths)), widths), np.cumsum(widths) - widths
         nearest = np.lexsort((squares, node))[first]
@@ -199,3 +201,9 @@ class Forest(Guide):
         """The leaves of whole trees in random order: each tree is a fair sample of the rows (I12)."""
         for number in random.permutation(self.shapes.count).tolist():
             yield np.arange(*self.shapes.leaves[number : number + 2].tolist())
+
+
+def _length(w: Floats) -> float:
+    """‖w‖, also where the squares are beyond all numbers."""
+    scale = float(np.max(np.abs(w), initial=0.0))
+    return scale * float(np.linalg.norm(w / scale)) if 0 < scale < np.inf else scale

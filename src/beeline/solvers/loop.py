@@ -291,12 +291,12 @@ class SolverRun:
         return None
 
     def _verdict(self, step: Step, stop: bool | None, seconds: float, gap: float) -> Status | None:
-        if gap <= self.solver.tol:
+        if gap <= self.solver.tol and gap < 1:  # a gap of 1 proves nothing, whatever was asked for
             return Status.CONVERGED
         if step.ending or (step.final and not self.provable):
             return Status.UNPROVEN
         if step.final:
-            return Status.STALLED
+            return Status.LIMIT if step.limited else Status.STALLED
         if stop:
             return Status.CALLBACK
         if step.passes >= self.solver.max_passes:

@@ -94,6 +94,8 @@ def _check(its: Field[Any], value: Any) -> None:  # noqa: ANN401
             raise ParameterError(
                 f"the solver's {its.name} must be a number from {least_number:g} on, not {value!r}", parameter="solver"
             )
+    if isinstance(its.default, str) and not isinstance(value, str):
+        raise ParameterError(f"the solver's {its.name} must be a text, not {value!r}", parameter="solver")
     if isinstance(its.default, bool) and not isinstance(value, bool | np.bool_):
         raise ParameterError(f"the solver's {its.name} must be True or False, not {value!r}", parameter="solver")
 

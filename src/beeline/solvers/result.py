@@ -76,6 +76,8 @@ class Step:
         Whether J is a sum over all rows. Where it is not, it is what the solver can say without the pass that this
         would take: proven where there is a bound, else an estimate. The last such point is the best one. Where the
         rows are in memory, it is evaluated if the run ends there.
+    limited
+        Whether it is final only since the limit of passes is used up.
     estimate
         That J is an estimate, and of what, in words; empty: it is none.
     remark
@@ -96,6 +98,7 @@ class Step:
     iterations: int = 1
     point: Point | None = None
     evaluated: bool = True
+    limited: bool = False
     estimate: str = ""
     remark: str = ""
     snapshot: Callable[[], Mapping[str, Any]] | None = None

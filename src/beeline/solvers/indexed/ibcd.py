@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from beeline.objective import Objective
+from beeline.objective import Objective, Point
 from beeline.solvers.indexed.outliers import Sides, count_changed, sides_by_tally, sides_of_all, sides_of_sample
 from beeline.solvers.indexed.querying import Answer
 from beeline.solvers.indexed.rounds import Rounds
@@ -53,7 +54,7 @@ class BlockLearning(Rounds):
         """The end; None where the tolerance was missed and there is more to do."""
         if last.complete:
             missed = relative_gap(self.value, self.bound, 0.0) > self.solver.tol
-            return None if missed and not self.is_stuck else self.last_step(self.value, None, known=True)
+            return None if missed and not self.is_stuck else self._end(self.value, None)
         if not self.options.verify:
             return self.last_step(self.value + self.rest.cost, None, known=False)
         point = self.look_at_all(self.theta)
@@ -64,7 +65,11 @@ class BlockLearning(Rounds):
             if self.search.learn(point, self.active):
                 self.queries.closed = ~self.search.flagged
             return None
-        return self.last_step(point.value, point, known=True)
+        return self._end(point.value, point)
+
+    def _end(self, value: float, point: Point | None) -> Step:
+        """The end, with a certificate; rows of S that still move are a limit's work."""
+        return replace(self.last_step(value, point, known=True), limited=not self.is_idle)
 
     # A loss that is cut off: t = 0, 1, …
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats
 from beeline.index import Place
-from beeline.objective import Objective
+from beeline.objective import Objective, Point
 from beeline.solvers.bundle.line_search import is_piecewise_linear
 from beeline.solvers.indexed.resuming import restore_learning, snapshot_of_learning
 from beeline.solvers.indexed.running import LITTLE, MOST_RELAXATIONS, UNCHANGED, IndexedRun
@@ -55,7 +55,7 @@ class Learning(IndexedRun):
         super().__init__(solver, objective)
         self.target = min(_FIRST, _FIRST_ROWS / max(1, objective.rows.n_rows)) * self.total_bytes
         self.cuts_off = self.steady = self.finely = self.interrupted = False
-        self.n_verified, self.told = 0, math.inf
+        self.n_verified, self.told, self.unproven = 0, math.inf, False
 
     def steps(self, start: State | None) -> Iterator[Step]:
         """Query and solve, until nothing is left to be found and the active set is solved."""
@@ -204,6 +204,7 @@ class Learning(IndexedRun):
         passes = _MANY_PASSES if whole else _FEW_PASSES
         result = self._solved(problem, active.start(here, problem), tol, passes)
         self.bound, self.gap = result.bound, result.gap
+        self.unproven = result.status is Status.UNPROVEN
         if whole:
             self.value = result.objective
             self.move(result.theta)
@@ -283,10 +284,16 @@ class Learning(IndexedRun):
     def _last_step(self) -> Step | None:
         """The end; None where a look at all rows has found more that matter."""
         if self.search.exact or not self.solver.options.verify:
-            return self.last_step(self.value, None, known=self.search.exact)
+            return self._end(self.value, None, known=self.search.exact)
         point = self.look_at_all(self.theta)
         self.n_verified += 1
         missing = point.value - self.value > _REST * self.solver.tol * abs(point.value)
         if missing and self.n_verified < _MOST_VERIFICATIONS and self.search.learn(point, self.active):
             return None
-        return self.last_step(point.value, point, known=True)
+        return self._end(point.value, point, known=True)
+
+    def _end(self, value: float, point: Point | None, *, known: bool) -> Step:
+        """The last step; a solver of the active set that proves nothing leaves nothing to be proven."""
+        step = self.last_step(value, point, known=known)
+        unsaid = self.unproven and not step.ending
+        return replace(step, ending=f"inner={self.solver.options.inner!r} proves nothing") if unsaid else step

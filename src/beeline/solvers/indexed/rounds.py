@@ -162,7 +162,12 @@ class Rounds(IndexedRun):
     @property
     def is_stuck(self) -> bool:
         """Whether nothing of S moves any more, or all of it has been gone through as often as the solver may."""
-        return self.idle >= len(self.active) or self.worked >= self.solver.max_passes * len(self.active)
+        return self.is_idle or self.worked >= self.solver.max_passes * len(self.active)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of S moves any more."""
+        return self.idle >= len(self.active)
 
     def _look_again(self, outer: Place | None) -> Answer:
         """What is left to be found, with nothing shrunk: by a query, or among random rows (I12); it is taken into S.
