@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import time
 import warnings
 
@@ -344,6 +345,24 @@ class TestFailures:
         assert (failed.status, well.status) == (Status.FAILED, Status.CONVERGED)
         assert failed.error == "ZeroDivisionError: no way"
         assert failed.gap == 1  # zero is a bound of what is never negative, and all that is known
+
+    def test_what_ends_the_process_ends_all(self):
+        """SIGTERM waited for the optimum of every problem."""
+
+        def leave(number, frame):
+            raise SystemExit(143)
+
+        rows = np.random.default_rng(0).normal(size=(20_000, 6))
+        problem = Objective.of(from_arrays(rows), rows[:, 0] ** 2, np.full(20_000, 50.0), EpsilonInsensitive(0.0), L2())
+        endless, clock = SOLVERS["dual_cd"](1e-15, 10**9), time.perf_counter()
+        before = signal.signal(signal.SIGALRM, leave)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(SystemExit):
+                solve_in_parallel([endless] * 2, [problem] * 2, [None] * 2, time_limit=20.0)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert time.perf_counter() - clock < 10
 
     def test_an_error_of_the_callback_still_raises(self):
         def refuse(step: Step) -> None:

@@ -234,6 +234,16 @@ class TestMoreThanFits:
         assert result.status is Status.CONVERGED
         assert result.objective == pytest.approx(best.objective, rel=1e-4)
 
+    def test_streams_where_too_many_rows_matter(self, many, monkeypatch):
+        """What is kept beside the rows of S took as much as it took."""
+        index, y = many
+        monkeypatch.setattr(learning, "_LEAST", 1 << 17)
+        result = SOLVERS["indexed"](1e-4).run(objective_over(index, y, get_loss("hinge"), memory=400_000))
+        best = SOLVERS["indexed"](1e-4).run(objective_over(index, y, get_loss("hinge")))
+        assert result.solver == "smoothed_newton"
+        assert max(point.facts.get("active", 0.0) for point in result.trace) <= 400_000 / 3 / 64
+        assert result.objective == pytest.approx(best.objective, rel=1e-3)
+
     def test_cuts_off_the_same_rows(self, many):
         """Relaxations over rows that are not all there went on to where a class was given up."""
         index, y = many

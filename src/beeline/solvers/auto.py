@@ -52,11 +52,13 @@ def choose_solver(
     max_passes: float = 1000,
     seed: int = 0,
     warm: bool = False,
+    indexed: bool = True,
 ) -> Solver:
     """The solver that is meant, or for `auto` the one that should be fastest on the objective.
 
     It is a new one: a solver that was given is never changed. Tolerance, limit and seed count where it was not told.
-    `warm` says that there is a start near the optimum, of which Newton's method makes the most.
+    `warm` says that there is a start near the optimum, of which Newton's method makes the most;
+    `indexed`, whether `auto` goes by an index that was opened.
 
     Raises `ParameterError` for a pair that cannot work, with the names of the solvers that would.
     """
@@ -64,7 +66,7 @@ def choose_solver(
     meant = None if isinstance(solver, str) and solver == "auto" else the_solver(solver)
     if meant is not None and meant.takes(objective):
         return meant.with_defaults(tol, max_passes, seed)
-    if meant is None and (found := _fastest(objective, works, warm)) is not None:
+    if meant is None and (found := _fastest(objective, works, warm, indexed)) is not None:
         return found
     pair = f"{objective.loss!r} with {objective.regularizer!r}"
     if not (those := list(works)):
@@ -96,8 +98,8 @@ class _Working:
         return SOLVERS[name](*self.settings)
 
 
-def _fastest(objective: Objective, works: _Working, warm: bool) -> Solver | None:
-    if objective.rows.index is not None and "indexed" in works:  # which was opened because it pays
+def _fastest(objective: Objective, works: _Working, warm: bool, indexed: bool) -> Solver | None:
+    if indexed and objective.rows.index is not None and "indexed" in works:  # which was opened because it pays
         return works["indexed"]
     by_rows = next((name for name in _BY_ROWS if name in works), None)
     if by_rows is None:

@@ -64,7 +64,8 @@ class _Parallel:
     """Runs solvers on several objectives, side by side on threads.
 
     Ctrl-C reaches the main thread only: it raises `KeyboardInterrupt` inside every problem at its next iteration, and
-    each returns its best so far. A problem that had not begun returns its start.
+    each returns its best so far. A problem that had not begun returns its start. What ends the process, as SIGTERM
+    does, reaches it too: then all stop at their next iteration, and nothing is returned.
     """
 
     def __init__(self, callback: Callback | None, time_limit: float | None, forgiving: bool, n_problems: int) -> None:
@@ -84,8 +85,12 @@ class _Parallel:
             results = [self._run_here(*problem) for problem in problems]
         else:
             with DaemonThreadPool(self.n_threads) as pool:
-                futures = [pool.submit(self._run, *problem) for problem in problems]
-                self._wait(futures)
+                try:
+                    futures = [pool.submit(self._run, *problem) for problem in problems]
+                    self._wait(futures)
+                except BaseException:  # the end of the process, for which leaving the pool would wait
+                    self.stopped.set()
+                    raise
             results = [future.result() for future in futures]
         if len(self.failures) == len(results):
             raise self.failures[0]

@@ -25,6 +25,7 @@ __all__ = ["ActiveSet"]
 Targets = Callable[[Ints], tuple[Floats, Floats]]  # the labels and costs of rows by their places
 
 _NOWHERE = -1  # the chunk of random rows that have not been found in their own
+_BESIDE = 8  # part of the memory for what a problem has beside rows; more of it is on disk
 _NARROW = 2**16  # features that 16 bits can tell apart
 
 
@@ -47,6 +48,7 @@ class ActiveSet:
     """
 
     ROW_BYTES = 64  # of what is kept beside a row
+    PROBLEM_BYTES = 128  # of what a problem has beside a row
 
     def __init__(self, pilot: Pilot, labels: Floats, costs: Floats) -> None:
         self.positions, self.labels, self.costs = pilot.positions, labels, costs
@@ -146,7 +148,9 @@ class ActiveSet:
         """The objective over its rows alone, where each stands for so many."""
         o, single = objective, self._rows.single
         data = self._rows if single is None else ArrayDataset(single)
-        rows = LocalRows(data, shards_of(data, 1, None))  # what belongs to these rows is in memory
+        memory = o.rows.memory
+        small = memory is None or self.PROBLEM_BYTES * len(self) <= memory // _BESIDE
+        rows = LocalRows(data, shards_of(data, 1, None), None if small else memory)
         columns = rows.scatter(self.labels), rows.scatter(self.costs * factors)
         return Objective(rows, *columns, loss, o.regularizer, o.strength, o.intercept)
 

@@ -40,6 +40,7 @@ _SETTLED = 0.05  # of J: a change after which the convex loss has settled, and m
 _MOST_VERIFICATIONS = 5
 _QUOTA = 0.3  # of the memory, for the active set; the rest of it is on disk
 _SMALL, _AFTER = 4 << 20, 0.8  # bytes for what is kept beside rows, in any memory; what is left when rows were dropped
+_BESIDE, _LEAST = 3, 4 << 20  # part of the memory for that at most, and bytes in any: with more the set is given up
 
 
 class Learning(IndexedRun):
@@ -68,6 +69,9 @@ class Learning(IndexedRun):
         while True:
             before = self.value
             new = self._query() if left else 0
+            if len(self.active) > self._most_rows:
+                yield from self._over_all_rows()
+                return
             each = self._stands_for() if left else np.ones(len(self.active))
             whole = float(each.max(initial=1.0)) == 1
             self._solve(each, whole=whole, new=new)
@@ -121,8 +125,11 @@ class Learning(IndexedRun):
             active.find(own[keep & (own >= 0)], chunks[keep & (own >= 0)])
             fresh = keep & (own < 0)
             active.add(found.pick(fresh), chunks[fresh])
+            self._spill()
             search.note(found, z, ~keep & (own < 0))
             new += int(np.count_nonzero(fresh))
+            if len(active) > self._most_rows:  # by which the run goes on without the index
+                break
         search.know(active)
         self.target *= _GROWTH
         self.search_seconds += time.perf_counter() - clock
@@ -155,16 +162,44 @@ class Learning(IndexedRun):
 
         Rows that are dropped have to be read again from among others, so that to write them to disk is cheaper. Once
         every row stands for itself none is dropped: the set only grows, and so does the optimum over it, so that the
-        end comes. With rows that go and come again weights would run in circles.
+        end comes. With rows that go and come again weights would run in circles. Where more rows matter than there is
+        room for with what is kept beside each, the set is given up (`_over_all_rows`).
         """
-        memory, active = self.objective.rows.memory, self.active
+        memory = self.objective.rows.memory
         if memory is None:
             return
-        most = max(memory // 2, _SMALL) // active.ROW_BYTES
-        if not self.steady and len(active) > most:
+        most = max(memory // 4, _SMALL) // self.active.ROW_BYTES
+        if not self.steady and len(self.active) > most:
             self._drop(int(_AFTER * most))
-        if active.nbytes > _QUOTA * memory:
+        self._spill()
+
+    def _spill(self) -> None:
+        """Bring rows to the disk, where they take more than their part of the memory."""
+        memory, active = self.objective.rows.memory, self.active
+        if memory is not None and active.nbytes > _QUOTA * memory:
             active.spill(int(_QUOTA * memory))
+
+    @property
+    def _most_rows(self) -> float:
+        """Of the active set, that the memory has room for with what is kept beside them."""
+        memory = self.objective.rows.memory
+        return math.inf if memory is None else max(memory // _BESIDE, _LEAST) // self.active.ROW_BYTES
+
+    def _over_all_rows(self) -> Iterator[Step]:
+        """From here on without the index, by a solver that streams: more rows matter than the memory has room for."""
+        from beeline.solvers.auto import choose_solver  # which knows this solver too
+
+        s, o, before = self.solver, self.objective, self.passes
+        self.active.keep(np.zeros(len(self.active), np.bool_))
+        settings = {"tol": s.tol, "max_passes": s.max_passes, "seed": s.seed, "warm": True, "indexed": False}
+        if self.truncated is not None:
+            inner = choose_solver(o.with_loss(self.loss), **settings).name  # type: ignore[arg-type]
+            solver = choose_solver(o, ("relaxation", {"inner": inner}), **settings)  # type: ignore[arg-type]
+        else:
+            solver = choose_solver(o, **settings)  # type: ignore[arg-type]
+        for step in solver.with_time_limit(self.seconds_left).steps(o, State(self.theta)):
+            name = step.solver or solver.name
+            yield replace(step, passes=before + step.passes, solver=name, snapshot=None)
 
     def _drop(self, fitting: int) -> None:
         """Drop the rows that are farthest from mattering, until about so many are left."""
