@@ -145,6 +145,7 @@ def _accuracies(ax, curves: Curves, learner: str, default: str | None) -> None:
             ax.plot(curves.problem.sizes, found, style, color=colour, label=label, markersize=3.5, linewidth=1.3)
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, top + 0.4 * (top - bottom))
+    ax.set_yticks([tick for tick in ax.get_yticks() if bottom <= tick <= min(top, 100)])
     ax.legend(fontsize=7, ncol=2, loc="upper center", handlelength=1.6, columnspacing=1.0)
 
 
