@@ -61,7 +61,7 @@ def test_only_arguments_are_spelled_anew():
 _PYTHON_ONLY = {
     *("X", "all_the_way", "bounds", "classes", "column", "costs", "curve", "delta", "groups", "n_shards", "number"),
     *("objectives", "on_point", "power", "quantile", "resources", "runs", "sample_weight", "search_epsilon"),
-    *("selecting", "source", "strength", "warm", "y"),
+    *("selecting", "source", "store", "strength", "warm", "y"),
 }
 
 
