@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -15,7 +17,7 @@ from beeline.engines import Threads
 from beeline.losses import LOSSES, CrammerSinger, Hinge, Logistic, MulticlassPerceptron, OneVsRest, Softmax
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
-from beeline.solvers import SGD, Newton
+from beeline.solvers import SGD, Newton, auto
 from beeline.solvers.auto import choose_solver
 from beeline.solvers.base import Status
 from beeline.solvers.stochastic.rule import STOCHASTIC_LOSSES
@@ -155,6 +157,22 @@ def test_a_finish_saves_steps_of_newtons_method():
     start = SGD(max_passes=2).run(o)
     warm = Newton(tol=1e-3).run(o, start.state)
     assert warm.passes < cold.passes
+
+
+def test_auto_begins_newtons_method_by_stochastic_passes(monkeypatch):
+    """Where there is much to do, and no start."""
+    o = of_classes(Softmax())
+    assert not isinstance(choose_solver(o), auto.Started)
+    monkeypatch.setattr(auto, "_MUCH", 1)
+    assert not isinstance(choose_solver(o, warm=True), auto.Started)
+    solver = choose_solver(o, tol=1e-5, max_passes=500)
+    assert isinstance(solver, auto.Started)
+    assert (solver.name, solver.max_passes) == ("newton", 500)
+    result = pickle.loads(pickle.dumps(solver)).run(o)
+    assert (result.status, result.solver) == (Status.CONVERGED, "newton")
+    assert result.objective == pytest.approx(best(o), rel=1e-5)
+    again = solver.run(o, result.state)
+    assert again.passes < 3
 
 
 def test_the_trend_is_told():

@@ -29,12 +29,12 @@ class SGD(Solver):
     `averaged`, the default, has nothing to set. The first 4,096 rows say how large features are, and steps are as long
     as if these had been scaled and, where an intercept is free, centred; weights and J are those of the features as
     they are. A step is as long as a scaled row asks for, but never goes beyond where the loss's tangent is at the least
-    value of the loss (Asi & Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾ (a
-    softmax has the power ½), in a regression times the spread of the labels over the usual slope. The result is an average of the weights, later ones
-    weighing more: about by the cube of their number. Ω makes weights decay once in several rows, so that a step costs
-    no more than the entries of its row; with L1 also when a feature is seen. In the end the average is taken at its
-    best multiple, with the best free intercepts, which one look at all rows tells; with L1 weights that are better zero
-    become so first, which takes three.
+    value of the loss (Asi & Duchi 2019), and steps get shorter from pass to pass: η_t = 4/(1 + 4·passes)^¾ (a softmax
+    has the power ½), in a regression times the spread of the labels over the usual slope. The result is an average of
+    the weights, later ones weighing more: about by the cube of their number. Ω makes weights decay once in several
+    rows, so that a step costs no more than the entries of its row; with L1 also when a feature is seen. In the end the
+    average is taken at its best multiple, with the best free intercepts, which one look at all rows tells; with L1
+    weights that are better zero become so first, which takes three.
 
     Several classes have all weights of a feature side by side, in float32. Each class against the rest is learned on
     one walk over the rows, as one problem of all classes.
