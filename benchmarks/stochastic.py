@@ -60,7 +60,7 @@ CLAIMS = {
 }
 COMMANDS = ("Vowpal Wabbit, from text", "SVMmulticlass")  # against our command from text
 PASSES = (1, 2, 3, 5, 8)
-REPEATS, PATIENCE = 3, 10.0  # runs of each, as long as they take no more seconds together
+REPEATS, PATIENCE = 3, 5.0  # runs of each, as long as they take no more seconds together
 PARTS = {"one-pass": one_pass, "step": step_costs, "store": store_pass}
 
 
