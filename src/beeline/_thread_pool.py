@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import ParamSpec, TypeVar, cast
 
-__all__ = ["DaemonThreadPool", "one_ahead"]
+__all__ = ["DaemonThreadPool", "prefetched"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -83,7 +83,7 @@ def _fulfil(future: Future[Result], call: Callable[[], Result]) -> None:
         del future, call  # the error holds this frame, and would keep all that it can reach alive in a circle
 
 
-def one_ahead(items: Iterable[Item]) -> Iterator[Item]:
+def prefetched(items: Iterable[Item]) -> Iterator[Item]:
     """The items; each is made on another thread while the one before it is used."""
     iterator, end = iter(items), object()
     with DaemonThreadPool(1) as pool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from beeline._thread_pool import one_ahead
+from beeline._thread_pool import prefetched
 from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.data.options import parse_size
@@ -90,7 +90,7 @@ def _build(
     else:
         groups = spread_rows(store, spread, room, settings.seed, progress)
     try:
-        for arranged in one_ahead(_arranged(groups, writer.guide, labelled=bool(store.label_counts))):
+        for arranged in prefetched(_arranged(groups, writer.guide, labelled=bool(store.label_counts))):
             for piece in writer.write(*arranged):
                 progress.advance(piece.nbytes, piece.n_rows)
             del arranged

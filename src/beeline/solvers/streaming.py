@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from beeline._thread_pool import one_ahead
+from beeline._thread_pool import prefetched
 from beeline._types import Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.engines import Rows
 
-__all__ = ["Run", "read_ahead", "read_some"]
+__all__ = ["Run", "prefetched_blocks", "read_some"]
 
 _NEAR = 64  # rows between two that are read, that are read along with them
 
@@ -20,10 +20,10 @@ Run = tuple[int, int]
 """Rows from the first number up to the second."""
 
 
-def read_ahead(rows: Rows, blocks: Sequence[Sequence[Run]]) -> Iterator[tuple[Ints, Block]]:
+def prefetched_blocks(rows: Rows, blocks: Sequence[Sequence[Run]]) -> Iterator[tuple[Ints, Block]]:
     """(the numbers, the rows) of blocks, each of several runs; the next is read while one is worked on."""
     found = (_read(rows, runs) for runs in blocks)
-    yield from found if rows.in_memory or len(blocks) < 2 else one_ahead(found)
+    yield from found if rows.in_memory or len(blocks) < 2 else prefetched(found)
 
 
 def _read(rows: Rows, runs: Sequence[Run]) -> tuple[Ints, Block]:

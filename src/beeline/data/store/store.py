@@ -315,14 +315,14 @@ class Store(Dataset):
         asked = 0
         for number in range(self.n_chunks):
             if number >= asked:
-                asked = self._read_ahead(number, larger)
+                asked = self._prefetch(number, larger)
             if larger:
                 yield self._reader.chunk(number)
             else:
                 part, local = self._locate(number)
                 yield part.block(local, self.n_features)
 
-    def _read_ahead(self, first: int, larger: bool) -> int:
+    def _prefetch(self, first: int, larger: bool) -> int:
         """Ask the system to read the next stretch; returns the chunk behind it."""
         last = self._last_within(first, _READ_AHEAD)
         if larger:

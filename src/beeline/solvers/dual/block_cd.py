@@ -25,7 +25,7 @@ from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.state import snapshot_of
-from beeline.solvers.streaming import Run, read_ahead, read_some
+from beeline.solvers.streaming import Run, prefetched_blocks, read_some
 
 __all__ = ["BlockCD", "BlockCDOptions"]
 
@@ -108,7 +108,7 @@ class _Kept:
         self.numbers: Ints = np.zeros(0, np.int64)
         self.block: Block | None = None
 
-    def beside(self, numbers: Ints, block: Block) -> tuple[Ints, Block]:
+    def joined(self, numbers: Ints, block: Block) -> tuple[Ints, Block]:
         """A block, with the rows that are kept and are not in it."""
         if self.block is None:
             return numbers, block
@@ -217,8 +217,8 @@ class _Passes:
         """Descend upon every block once, and keep by how much the dual has grown."""
         o, blocks = self.objective, self.blocks
         self.grown = 0.0
-        for runs, block in read_ahead(o.rows, self._pieces()):
-            numbers, rows = self.kept.beside(runs, block)
+        for runs, block in prefetched_blocks(o.rows, self._pieces()):
+            numbers, rows = self.kept.joined(runs, block)
             labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
             blocks.take(numbers, rows, labels, costs)
             for _ in range(self.solver.options.sweeps):

@@ -57,7 +57,7 @@ class BlockLearning(Rounds):
             return None if missed and not self.is_stuck else self._end(self.value, None)
         if not self.options.verify:
             return self.last_step(self.value + self.rest.cost, None, known=False)
-        point = self.look_at_all(self.theta)
+        point = self.evaluate_all(self.theta)
         self.n_verified += 1
         missed = relative_gap(point.value, self.bound, 0.0) > self.solver.tol
         if missed and self.n_verified < _MOST_VERIFICATIONS and not self.is_stuck:

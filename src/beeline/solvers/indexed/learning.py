@@ -320,7 +320,7 @@ class Learning(IndexedRun):
         """The end; None where a look at all rows has found more that matter."""
         if self.search.exact or not self.solver.options.verify:
             return self._end(self.value, None, known=self.search.exact)
-        point = self.look_at_all(self.theta)
+        point = self.evaluate_all(self.theta)
         self.n_verified += 1
         missing = point.value - self.value > _REST * self.solver.tol * abs(point.value)
         if missing and self.n_verified < _MOST_VERIFICATIONS and self.search.learn(point, self.active):

@@ -47,7 +47,7 @@ class Sides(NamedTuple):
 def sides_of_all(run: IndexedRun) -> Sides:
     """By a look at all rows."""
     assert run.truncated is not None
-    point = run.look_at_all(run.theta)
+    point = run.evaluate_all(run.theta)
     inside, counts = costs_inside(point, run.truncated)
     return Sides(point.theta, point.value, point, counts, inside, _NONE)
 

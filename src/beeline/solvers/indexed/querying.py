@@ -126,7 +126,7 @@ class Queries:
         known, give_up = not self.closed.any(), patience or Patience()
         found, looked, count, tally = list[Found](), 0, 0, Tally()
         for chunks in self._pieces(walk, n):
-            part, rows, its = self._look(chunks, place, outer)
+            part, rows, its = self._scan(chunks, place, outer)
             looked, count, tally = looked + rows, count + len(part.positions), tally + its
             found.append(part)
             if count >= n or give_up.is_over(count, looked):
@@ -143,7 +143,7 @@ class Queries:
         seen = np.zeros(len(self._chunk_rows), np.bool_)
         for leaves in self.search.guide.sample(self.search.index.n_leaves, self.random):
             for chunks in self._pieces([leaves], n_rows, seen):
-                part, rows, its = self._look(chunks, place, outer)
+                part, rows, its = self._scan(chunks, place, outer)
                 looked, tally = looked + rows, tally + its
                 found.append(part)
             if looked >= n_rows:
@@ -165,9 +165,9 @@ class Queries:
             numbers = (np.cumsum(rows) - rows) // n
             yield from (part.tolist() for part in np.split(chunks, np.flatnonzero(np.diff(numbers)) + 1))
 
-    def _look(self, chunks: list[int], place: Place, outer: Place | None) -> tuple[Found, int, Tally]:
+    def _scan(self, chunks: list[int], place: Place, outer: Place | None) -> tuple[Found, int, Tally]:
         """(rows of chunks that satisfy (10) and are not in S, how many were looked at, a tally); closes leaves."""
-        found = self.search.look(chunks)
+        found = self.search.scan(chunks)
         z = found.block.scores(place[0]) + place[1]
         others = (self.active.places(found.positions) < 0) & (found.costs > 0)
         tally = self.tally(found, z, np.flatnonzero(others & found.matter(z)))

@@ -105,7 +105,7 @@ class Rounds(IndexedRun):
             self._measure()
             if self._are_few(answer) and self.unchecked >= len(self.active) and self._is_solved_here():
                 self.queries.open_all()
-                last = self._look_again(outer)
+                last = self._query_again(outer)
                 if self._are_few(last):
                     return last
                 answer = last
@@ -169,7 +169,7 @@ class Rounds(IndexedRun):
         """Whether nothing of S moves any more."""
         return self.idle >= len(self.active)
 
-    def _look_again(self, outer: Place | None) -> Answer:
+    def _query_again(self, outer: Place | None) -> Answer:
         """What is left to be found, with nothing shrunk: by a query, or among random rows (I12); it is taken into S.
 
         It is asked at the weights that J over S is least at, and no row is found twice. So a complete query that finds

@@ -84,7 +84,7 @@ class IndexedRun:
         limit = self.solver.time_limit
         return None if limit is None else max(limit - (time.perf_counter() - self.clock), 1e-3)
 
-    def look_at_all(self, theta: Floats) -> Point:
+    def evaluate_all(self, theta: Floats) -> Point:
         """J at θ; one pass over all rows."""
         self.extra_passes += 1
         return self.objective.at(theta)

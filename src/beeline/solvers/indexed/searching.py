@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from beeline._thread_pool import one_ahead
+from beeline._thread_pool import prefetched
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.engines.verbs import truncation
@@ -228,11 +228,11 @@ class Search:
     def read(self, chunks: Ints, place: Place) -> Iterator[Found]:
         """The rows of chunks, as they are at this place; the next are read while some are looked at."""
         self._readings.places.append((place[0].copy(), place[1]))
-        for found in one_ahead(self._rows_of(group) for group in self._groups(np.sort(chunks))):
+        for found in prefetched(self._rows_of(group) for group in self._groups(np.sort(chunks))):
             yield self._found(*found)
         self.read_chunks[chunks] = True
 
-    def look(self, chunks: Sequence[int]) -> Found:
+    def scan(self, chunks: Sequence[int]) -> Found:
         """The rows of chunks, read now."""
         return self._found(*self._rows_of(chunks))
 

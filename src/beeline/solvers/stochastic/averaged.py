@@ -59,7 +59,7 @@ class Averaged:
     def learn(self, block: Block, order: Ints, labels: Floats, costs: Floats) -> tuple[float, float, float]:
         """(Σ c l, Σ c [wrong], Σ c) of rows before they were learned from."""
         if self._looked < _LOOK:
-            self._look(block, order[costs[order] > 0], labels)
+            self._measure(block, order[costs[order] > 0], labels)
         elif self._unseen.any() and block is not self._searched:
             self._look_at_unseen(block)
         if self._kernel is None:
@@ -78,7 +78,7 @@ class Averaged:
             return np.zeros(self.problem.layout.size) if self._start is None else self._start.ravel().copy()
         return self._table.averages(self._kernel, sparse=self.problem.strengths.l1 > 0).ravel()
 
-    def _look(self, block: Block, rows: Ints, labels: Floats) -> None:
+    def _measure(self, block: Block, rows: Ints, labels: Floats) -> None:
         """See how large features are, while there is little to go by, and carry the weights over to other scales."""
         rows = rows[:_LOOK]
         sample = block.gather(rows)

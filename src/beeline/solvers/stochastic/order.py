@@ -11,7 +11,7 @@ import numpy as np
 from beeline._types import Floats, Ints
 from beeline.data.core.block import Block
 from beeline.objective import Objective
-from beeline.solvers.streaming import Run, read_ahead
+from beeline.solvers.streaming import Run, prefetched_blocks
 
 __all__ = ["Portion", "RandomRows"]
 
@@ -82,7 +82,7 @@ class RandomRows:
 
     def _from_disk(self, number: int, first: int) -> Iterator[Portion]:
         o, mixtures = self.objective, self._mixtures(np.random.default_rng([self.seed, number]))[first:]
-        for k, (numbers, block) in enumerate(read_ahead(o.rows, mixtures), first):
+        for k, (numbers, block) in enumerate(prefetched_blocks(o.rows, mixtures), first):
             labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
             random = np.random.default_rng([self.seed, number, k])
             yield Portion(block, random.permutation(len(numbers)), labels, costs)
