@@ -65,15 +65,19 @@ def _cores(found: Found) -> float:
 
 
 def _best(classes: Classes, name: str, tried: list[tuple[Setting, Found]], target: float) -> Best:
-    """The fastest setting that gets there; those that may be it are timed a few times more, in turn."""
-    there = sorted((one for one in tried if one[1].accuracy >= target), key=lambda one: one[1].cores)
-    if not there:
-        return Best(*max(tried, key=lambda one: one[1].accuracy), False)
+    """The fastest setting that gets there; if none does, the fastest within the same distance of its own best.
+
+    Those that may be it are timed a few times more, in turn.
+    """
+    own = max(found.accuracy for _, found in tried)
+    reaches = own >= target
+    least = target if reaches else own - WITHIN
+    there = sorted((one for one in tried if one[1].accuracy >= least), key=lambda one: one[1].cores)
     likely = [one for one in there[:_LIKELY] if one[1].cores <= _DOUBT * there[0][1].cores]
     for _ in range(_ROUNDS if len(likely) > 1 else 0):
         again = [_limited(lambda s=setting: CONTENDERS[name].train(classes, s), _PATIENCE) for setting, _ in likely]
         likely = [(s, min(old, new or old, key=_cores)) for (s, old), new in zip(likely, again, strict=True)]
-    return Best(*min(likely, key=lambda one: one[1].cores), True)
+    return Best(*min(likely, key=lambda one: one[1].cores), reaches)
 
 
 def _climb(classes: Classes, contender: Contender, lane: Setting, best: float) -> list[tuple[Setting, Found]]:

@@ -14,8 +14,8 @@ from support.watching import mb, watch
 
 __all__ = ["store_pass"]
 
-ROWS, MEMORY = 1_000_000, 64 << 20
-MOST, REPEATS = 1.2, 3
+ROWS, MEMORY = 300_000, 64 << 20
+MOST, REPEATS = 1.2, 2
 CHILD = Path(__file__).with_name("store_child.py")
 
 
