@@ -1,5 +1,5 @@
 # Every target does its own set-up: nothing has to be installed or typed first.
-#   make demo           real data: converted, inspected, used
+#   make demo           real data: converted, inspected, learned from, predicted, a page to keep
 #   make test           the tests; make test-all runs the slow ones too
 #   make lint           ruff, clang-format, mypy
 #   make format         puts the sources in house style
@@ -8,6 +8,8 @@
 #   make fuzz           the LIBSVM parser under a coverage-guided fuzzer, for a minute
 #   make fuzz-solvers   random problems for every loss and solver, each certificate held against other optima
 #   make docs           writes the generated references anew
+#   make site           builds pages to read into build/site, with the gallery and charts
+#   make wheel          builds a wheel and an sdist into dist/
 #   make clean          removes all that was made here
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -24,7 +26,7 @@ PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTHON_CODE := src tests benchmarks examples tools fuzz
 CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h fuzz/*.cpp)
 
-.PHONY: help demo test test-all lint format bench asan fuzz fuzz-solvers docs clean
+.PHONY: help demo test test-all lint format bench asan fuzz fuzz-solvers docs site wheel clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -36,6 +38,7 @@ $(VENV)/tools.stamp: tools/make_venv.sh
 
 $(VENV)/install.stamp: $(VENV)/tools.stamp pyproject.toml $(KERNELS) $(PACKAGES)
 	@echo "Building and installing beeline in $(VENV) (a minute or two the first time) …"
+	$(PIP) uninstall --yes beeline  # a distribution of that name has the same files
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
@@ -43,13 +46,13 @@ $(VENV)/%.stamp: $(VENV)/install.stamp tools/extra.py
 	$(PIP) install $$($(BIN)/python tools/extra.py $*)
 	touch $@
 
-demo: $(VENV)/install.stamp
+demo: $(VENV)/plot.stamp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
 
 test: $(VENV)/test.stamp
 	$(BIN)/pytest -m "not slow" -n $(JOBS) $(ARGS)
 
-test-all: $(VENV)/test.stamp
+test-all: $(VENV)/test.stamp $(VENV)/site.stamp $(VENV)/benchopt.stamp
 	$(BIN)/pytest -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/lint.stamp
@@ -69,6 +72,13 @@ bench: $(VENV)/bench.stamp
 
 docs: $(VENV)/install.stamp
 	$(BIN)/python tools/make_docs.py
+	$(BIN)/python tools/make_picture.py
+
+site: $(VENV)/site.stamp
+	$(BIN)/python tools/make_site.py
+
+wheel: $(VENV)/wheel.stamp
+	$(BIN)/python -m build --outdir dist .
 
 # The kernels once more, in an environment of their own, with every access to memory checked. Python itself is not
 # instrumented, so the sanitizer's library is loaded before it; what Python never frees is no leak of ours. Reports go

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 from support import indexed_figures, sets, vowpal_wabbit
+from support.alike import share_alike
 from support.indexed_runs import ALLOWANCE, FOLDER, Curve, Large, Run, forget, run
 from support.liblinear_peer import LiblinearProblem
 
@@ -356,6 +357,7 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
+    share_alike()
     sizes = {name: getattr(given, name) for name in ("rows", "small", "drawn")}
     bench = Bench(sizes, given.repeats)
     results = Results({**sizes, "repeats": given.repeats}, resume=given.resume)

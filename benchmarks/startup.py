@@ -11,23 +11,29 @@ import sys
 import time
 from pathlib import Path
 
-COMMAND = str(Path(sys.executable).parent / "beeline")
 PEER = "import numpy"
-RUNS = {
-    PEER: [sys.executable, "-c", "import numpy"],
-    "import beeline": [sys.executable, "-c", "import beeline"],
-    "beeline.Block": [sys.executable, "-c", "import beeline; beeline.Block"],
-    "beeline --version": [COMMAND, "--version"],
-    "beeline --help": [COMMAND, "--help"],
-    "beeline convert --help": [COMMAND, "convert", "--help"],
-}
 CLAIMS = {"import beeline": 1.5, "beeline --help": 2.5}
 
 
-def measure(repeats: int) -> dict[str, float]:
-    times: dict[str, list[float]] = {name: [] for name in RUNS}
+def runs(python: str) -> dict[str, list[str]]:
+    """What is run, by an interpreter and the command beside it."""
+    command = str(Path(python).parent / "beeline")
+    return {
+        PEER: [python, "-c", "import numpy"],
+        "import beeline": [python, "-c", "import beeline"],
+        "beeline.Block": [python, "-c", "import beeline; beeline.Block"],
+        "beeline --version": [command, "--version"],
+        "beeline --help": [command, "--help"],
+        "beeline convert --help": [command, "convert", "--help"],
+    }
+
+
+def measure(repeats: int, python: str = sys.executable) -> dict[str, float]:
+    """Median seconds of each."""
+    commands = runs(python)
+    times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(repeats + 1):
-        for name, command in RUNS.items():
+        for name, command in commands.items():
             start = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             times[name].append(time.perf_counter() - start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,17 @@ def tool():
         if path is None:
             _missing("tools", f"the program {name} is not installed")
         return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def package():
+    """Ask for a package by name, or skip the test."""
+
+    def find(name: str) -> None:
+        if find_spec(name) is None:
+            _missing("tools", f"the package {name} is not installed")
 
     return find
 

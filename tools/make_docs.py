@@ -47,10 +47,14 @@ def cli_reference() -> str:
         "## Exit codes",
         "| code | |\n|---|---|\n" + "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in EXIT_CODES.items()),
     ]
-    for name, command in group.commands.items():
-        parts += [f"## beeline {name}", f"```text\n{_usage(command, name)}\n```", command.help]
-        parts.append(_options(command, name))
+    parts += [described_command(name, command) for name, command in group.commands.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def described_command(name: str, command: Any, level: int = 2) -> str:
+    """One command with its usage and options, under a heading of a level."""
+    heading = f"{'#' * level} beeline {name}"
+    return "\n\n".join([heading, f"```text\n{_usage(command, name)}\n```", command.help, _options(command, name)])
 
 
 def _usage(command: Any, name: str) -> str:
@@ -78,27 +82,37 @@ def _options(command: Any, name: str) -> str:
 
 def api_reference() -> str:
     """Every public name with its docstring, as Markdown."""
-    import beeline
-    import beeline.exceptions
-
     parts = ["# The Python interface", NOTE, "```python\nimport beeline\n```"]
+    parts += [described(title, thing) for title, thing in public_names()]
+    return "\n\n".join([*parts, exception_tree()]) + "\n"
+
+
+def public_names() -> Iterator[tuple[str, Any]]:
+    """Functions, classes, and what one's own parts are derived from, each with the name that it is documented by."""
+    import beeline
+
     names = [name for name in beeline.__all__ if name != "__version__"]
     functions = [name for name in names if not inspect.isclass(getattr(beeline, name))]
     classes = [name for name in names if name not in functions]
-    for name in (*functions, *classes):
-        parts += _described(f"beeline.{name}", getattr(beeline, name), level=2)
-    from beeline.data.options import ReadOptions
-
-    parts += _described("ReadOptions", ReadOptions, level=2)
+    yield from ((f"beeline.{name}", getattr(beeline, name)) for name in (*functions, *classes))
     for home, kinds in _BASES.items():
-        module = import_module(home)
-        for kind in kinds:
-            parts += _described(f"{home}.{kind}", getattr(module, kind), level=2)
+        yield from ((f"{home}.{kind}", getattr(import_module(home), kind)) for kind in kinds)
+
+
+def exception_tree(level: int = 2) -> str:
+    """The exceptions, as their module draws them."""
+    import beeline.exceptions
+
     tree = inspect.cleandoc(beeline.exceptions.__doc__ or "").replace("::\n\n", ":\n\n")
-    return "\n\n".join([*parts, "## beeline.exceptions", tree]) + "\n"
+    return f"{'#' * level} beeline.exceptions\n\n{tree}"
 
 
-def _described(title: str, thing: Any, level: int) -> Iterator[str]:
+def described(title: str, thing: Any, level: int = 2) -> str:
+    """A public name with its signature, its docstring and its members, under a heading of a level."""
+    return "\n\n".join(_parts_of(title, thing, level))
+
+
+def _parts_of(title: str, thing: Any, level: int) -> Iterator[str]:
     yield f"{'#' * level} {title}"
     if callable(thing) and not (inspect.isclass(thing) and inspect.isabstract(thing)):
         yield f"```text\n{title.removeprefix('beeline.')}{_signature(thing)}\n```"

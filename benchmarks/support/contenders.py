@@ -187,9 +187,11 @@ def make_estimator(form: str, **settings):
 
 
 def sgd(classes: Classes, form: str, passes: float | None = None) -> Found:
-    """beeline's `sgd` with nothing set, until it ends by itself or has made some passes."""
+    """beeline's estimator of stochastic steps with nothing set, until it ends by itself or has made some passes."""
+    from beeline import SGDClassifier
+
     limit = {} if passes is None else {"max_passes": passes}
-    return _fitted(classes, make_estimator(form, solver="sgd", **limit))
+    return _fitted(classes, SGDClassifier(loss=form, multi_class=FORMS[form], **limit))
 
 
 def sgd_command(classes: Classes, form: str, passes: float | None = None) -> Found:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import beeline
-from beeline._thread_pool import one_ahead
+from beeline._thread_pool import prefetched
 from support.indexed_runs import FOLDER, Large, forget
 
 __all__ = ["Setting", "best_setting", "train"]
@@ -103,7 +103,7 @@ def text_of(store: Path) -> Path:
 
 def _write(store: Path, path: Path) -> None:
     with path.open("wb") as file:
-        for lines in one_ahead(_lines(block) for block in beeline.open_store(store).blocks(16 << 20)):
+        for lines in prefetched(_lines(block) for block in beeline.open_store(store).blocks(16 << 20)):
             file.write(lines)
 
 

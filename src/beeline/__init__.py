@@ -38,9 +38,13 @@ if TYPE_CHECKING:
     from beeline.estimators import NoveltyDetector as NoveltyDetector
     from beeline.estimators import PoissonRegressor as PoissonRegressor
     from beeline.estimators import QuantileRegressor as QuantileRegressor
+    from beeline.estimators import Ridge as Ridge
+    from beeline.estimators import RidgeClassifier as RidgeClassifier
     from beeline.estimators import SGDClassifier as SGDClassifier
     from beeline.estimators import SGDRegressor as SGDRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
+    from beeline.evaluation import Evaluation as Evaluation
+    from beeline.evaluation import evaluate as evaluate
     from beeline.fitting import select_C as select_C
     from beeline.fitting.indexing import build_index as build_index
     from beeline.fitting.stream import fit_stream as fit_stream
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from beeline.model import Model as Model
     from beeline.selection import Selecting as Selecting
     from beeline.selection import Selection as Selection
+    from beeline.selection.display import SelectionDisplay as SelectionDisplay
     from beeline.solvers.convergence import plot_convergence as plot_convergence
 
 __version__ = "0.1.0"
@@ -59,6 +64,7 @@ _HOMES = {
     "CostSensitiveClassifier": "beeline.estimators",
     "Dataset": "beeline.data.core.dataset",
     "ElasticNet": "beeline.estimators",
+    "Evaluation": "beeline.evaluation",
     "GammaRegressor": "beeline.estimators",
     "HuberRegressor": "beeline.estimators",
     "LabelSets": "beeline.data.core.labels",
@@ -74,14 +80,18 @@ _HOMES = {
     "QuantileRegressor": "beeline.estimators",
     "ReadOptions": "beeline.data.options",
     "Recipe": "beeline.data.recipe.recipe",
+    "Ridge": "beeline.estimators",
+    "RidgeClassifier": "beeline.estimators",
     "SGDClassifier": "beeline.estimators",
     "SGDRegressor": "beeline.estimators",
     "Selecting": "beeline.selection",
     "Selection": "beeline.selection",
+    "SelectionDisplay": "beeline.selection.display",
     "Store": "beeline.data.store",
     "TweedieRegressor": "beeline.estimators",
     "build_index": "beeline.fitting.indexing",
     "convert": "beeline.data.convert",
+    "evaluate": "beeline.evaluation",
     "fit_stream": "beeline.fitting.stream",
     "from_arrays": "beeline.data.core.arrays",
     "num_threads": "beeline.kernels",

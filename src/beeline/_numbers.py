@@ -1,13 +1,15 @@
-"""Settings that must be numbers: one sentence for whatever else is given."""
+"""Settings that must be of a kind, most of them numbers: one sentence for whatever else is given."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 
 from beeline._sentences import Argument
+from beeline._words import did_you_mean, quoted
 from beeline.exceptions import ParameterError
 
-__all__ = ["as_function", "as_number", "as_seed", "as_whole_number", "square"]
+__all__ = ["as_choice", "as_function", "as_number", "as_seed", "as_whole_number", "square"]
 
 
 def square(number: float) -> float:
@@ -20,7 +22,7 @@ def as_number(name: str, value: object, of: str = "") -> float:
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterError(Argument(name), f"{of} must be a number, not {value!r}")
+        raise ParameterError(Argument(name), f"{of} must be a number, not {quoted(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -32,7 +34,7 @@ def as_number(name: str, value: object, of: str = "") -> float:
 def as_whole_number(name: str, value: object) -> int:
     """The setting as an integer."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterError(Argument(name), f" must be a whole number, not {value!r}")
+        raise ParameterError(Argument(name), f" must be a whole number, not {quoted(value)}")
     return int(value)
 
 
@@ -48,3 +50,11 @@ def as_function(name: str, value: object) -> None:
     """Raise where something is given that cannot be called."""
     if value is not None and not callable(value):
         raise ParameterError(Argument(name), f" must be a function, not {value!r}")
+
+
+def as_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Raise where a setting is none of its choices."""
+    known = list(choices)
+    if value not in known:
+        hint = f"; {close}" if (close := did_you_mean(value, known)) else ""
+        raise ParameterError(Argument(name), f" must be one of {', '.join(known)}, not {quoted(value)}{hint}")

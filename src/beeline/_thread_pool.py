@@ -88,6 +88,6 @@ def prefetched(items: Iterable[Item]) -> Iterator[Item]:
     iterator, end = iter(items), object()
     with DaemonThreadPool(1) as pool:
         following: Future[Item | object] = pool.submit(next, iterator, end)
-        while (item := following.result()) is not end:
+        while (held := [following.result()])[0] is not end:
             following = pool.submit(next, iterator, end)
-            yield cast("Item", item)
+            yield cast("Item", held.pop())  # which nobody holds then but who asked for it

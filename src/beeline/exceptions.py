@@ -16,6 +16,7 @@ The tree::
     │   └── ModelVersionError           written by a newer beeline
     └── MissingDependencyError (ImportError)   an optional package is needed
 
+    DataWarning (UserWarning)           some of what was read had to be passed over
     ConvergenceWarning (UserWarning)    a solver stopped before its tolerance
     ModelWarning (UserWarning)          a model, or a search for one, is worth nothing
 
@@ -34,6 +35,7 @@ __all__ = [
     "CorruptModelError",
     "CorruptStoreError",
     "DataError",
+    "DataWarning",
     "FormatError",
     "LabelError",
     "MissingDependencyError",
@@ -131,6 +133,15 @@ class ModelVersionError(ModelError):
 
 class MissingDependencyError(BeelineError, ImportError):
     """An optional package is needed and not installed."""
+
+    @classmethod
+    def of_extra(cls, what: str, extra: str) -> MissingDependencyError:
+        """The error that says how to get an extra: `what` is a subject with its verb, such as "plots need"."""
+        return cls(f'{what} another package; run: pip install "beeline-ml[{extra}]"')
+
+
+class DataWarning(UserWarning):
+    """Some of what was read was passed over: categories that nobody has seen, rows with missing values."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -8,15 +8,33 @@ Conventions
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import count
 from beeline.exceptions import DataError
 from beeline.kernels import dot
 
-__all__ = ["accuracy", "auc", "auc_of_scores", "confusion", "f1", "log_loss", "mae", "r2", "rmse"]
+__all__ = [
+    "Curve",
+    "Ranking",
+    "accuracy",
+    "auc",
+    "average_precision",
+    "confusion",
+    "f1",
+    "log_loss",
+    "mae",
+    "precision",
+    "r2",
+    "ranking",
+    "ratios",
+    "recall",
+    "rmse",
+]
 
 Average = Literal["binary", "macro", "micro"]
 _PIECE = 1 << 16  # scores that are ranked together
@@ -35,6 +53,16 @@ def confusion(y: Ints, predicted: Ints, n_classes: int, weights: Floats | None =
     return cells.astype(np.float64).reshape(n_classes, n_classes)
 
 
+def precision(table: Floats, average: Average = "macro") -> float:
+    """The part of what was predicted as a class that is of it, from a confusion table; averages as in `f1`."""
+    return _averaged(np.diag(table), table.sum(axis=0), average)
+
+
+def recall(table: Floats, average: Average = "macro") -> float:
+    """The part of a class that was predicted as it, from a confusion table; averages as in `f1`."""
+    return _averaged(np.diag(table), table.sum(axis=1), average)
+
+
 def f1(table: Floats, average: Average = "macro") -> float:
     """F1 from a confusion table: the harmonic mean of precision and recall.
 
@@ -46,47 +74,131 @@ def f1(table: Floats, average: Average = "macro") -> float:
         `binary`: of class 1. `macro`: the mean over the classes. `micro`: of all decisions together. A class without
         rows and predictions counts 0.
     """
-    hits, found = np.diag(table), table.sum(axis=0) + table.sum(axis=1)
+    return _averaged(2 * np.diag(table), table.sum(axis=0) + table.sum(axis=1), average)
+
+
+def ratios(hits: Floats, among: Floats) -> Floats:
+    """How large a part each of the hits is; 0 where there is nothing to be part of."""
+    return np.divide(hits, among, out=np.zeros(len(hits)), where=among > 0)
+
+
+def _averaged(hits: Floats, among: Floats, average: Average) -> float:
     if average == "micro":
-        return float(2 * hits.sum() / found.sum()) if found.sum() else 0.0
-    each = np.divide(2 * hits, found, out=np.zeros_like(hits), where=found > 0)
+        return float(ratios(hits.sum(keepdims=True), among.sum(keepdims=True))[0])
+    each = ratios(hits, among)
     return float(each[1] if average == "binary" else each.mean())
 
 
 def auc(positive: AnyArray, z: Floats, weights: Floats | None = None) -> float:
-    """The area under the ROC curve: how often a positive row scores above a negative one, ties counting half.
+    """The area under the ROC curve: how often a positive row scores above a negative one, ties counting half."""
+    return ranking(positive, z, weights).area()
 
-    Cost: one sort of the scores.
-    """
+
+def average_precision(positive: AnyArray, z: Floats, weights: Floats | None = None) -> float:
+    """The mean of the precision at each positive row's score: Σ (R_n − R_{n−1}) P_n over falling thresholds."""
+    return ranking(positive, z, weights).average_precision()
+
+
+def ranking(positive: AnyArray, z: Floats, weights: Floats | None = None) -> Ranking:
+    """The rows in the order of their scores; `positive` marks those of the positive class."""
     _check(positive, z, weights)
-    if weights is None:
-        return auc_of_scores(z[positive], z[~positive])
-    order = np.argsort(z, kind="stable")
-    sorted_z, c = z[order], weights[order]
-    above = np.where(positive[order], c, 0.0)
-    starts = np.flatnonzero(np.append(True, sorted_z[1:] != sorted_z[:-1])) if len(z) else np.zeros(0, np.int64)
-    ups = np.add.reduceat(above, starts) if len(z) else above
-    downs = np.add.reduceat(c - above, starts) if len(z) else above
-    total = float(ups.sum() * downs.sum())
-    below = np.cumsum(downs) - downs / 2
-    return dot(ups, below) / total if total else float("nan")
+    of_both = None if weights is None else (weights[positive], weights[~positive])
+    return Ranking(z[positive], z[~positive], of_both)
 
 
-def auc_of_scores(positive: Floats, negative: Floats) -> float:
-    """The same area, from the scores of positive and of negative rows; both are sorted in place.
+class Curve(NamedTuple):
+    """ROC and precision–recall curves at the same thresholds, from the largest to the smallest.
 
-    For each positive row, the negative ones below it are counted, and half of those beside it; no memory but theirs.
+    A row counts as predicted positive where its score is at least the threshold.
     """
-    if not (len(positive) and len(negative)):
-        return float("nan")
-    positive.sort()
-    negative.sort()
-    total = 0.0
-    for start in range(0, len(positive), _PIECE):
-        some = positive[start : start + _PIECE]
-        below = int(np.searchsorted(negative, some, side="left").sum())
-        total += 0.5 * (below + int(np.searchsorted(negative, some, side="right").sum()))
-    return total / (float(len(positive)) * float(len(negative)))
+
+    thresholds: Floats
+    false_positives: Floats
+    recall: Floats
+    precision: Floats
+
+
+class Ranking:
+    """The rows of two classes in the order of their scores.
+
+    Cost: one sort of each class. Memory: without weights, none but the scores'; with weights, twice as much again.
+
+    Parameters
+    ----------
+    positive, negative
+        The scores of the positive and of the negative rows; without weights they are sorted in place.
+    weights
+        The weights of the positive and of the negative rows. None: every row counts once.
+    """
+
+    def __init__(self, positive: Floats, negative: Floats, weights: tuple[Floats, Floats] | None = None) -> None:
+        self._positive = _SortedScores(positive, None if weights is None else weights[0])
+        self._negative = _SortedScores(negative, None if weights is None else weights[1])
+
+    def area(self) -> float:
+        """The area under the ROC curve."""
+        pairs = self._positive.total * self._negative.total
+        if not pairs:
+            return float("nan")
+        below = self._negative.below
+        return self._positive.sum(lambda z: 0.5 * (below(z, "left") + below(z, "right"))) / pairs
+
+    def average_precision(self) -> float:
+        """The mean, over the positive rows, of the precision at the score of the row."""
+        if not self._positive.total:
+            return float("nan")
+        return self._positive.sum(lambda z: ratios(*self._at(z))) / self._positive.total
+
+    def curve(self, most: int = 200) -> Curve:
+        """Both curves at no more than `most` of their points, evenly spread over the rows of both classes."""
+        some = np.concatenate([self._positive.spread(most // 2), self._negative.spread(most // 2)])
+        thresholds = np.unique(some)[::-1]
+        hits, found = self._at(thresholds)
+        shares = [
+            ratios(part, np.full(len(part), of.total))
+            for part, of in ((found - hits, self._negative), (hits, self._positive))
+        ]
+        return Curve(thresholds, shares[0], shares[1], ratios(hits, found))
+
+    def _at(self, z: Floats) -> tuple[Floats, Floats]:
+        """How much weight of positive rows, and of all rows, has at least these scores."""
+        hits = self._positive.total - self._positive.below(z, "left")
+        return hits, hits + (self._negative.total - self._negative.below(z, "left"))
+
+
+class _SortedScores:
+    """Scores in rising order, with the weights that lie below a score."""
+
+    def __init__(self, scores: Floats, weights: Floats | None) -> None:
+        self._sums: Floats | None = None
+        self._weights: Floats | None = None
+        if weights is None:
+            scores.sort()
+            self._scores, self.total = scores, float(len(scores))
+            return
+        order = np.argsort(scores, kind="stable")
+        self._scores, self._weights = scores[order], weights[order]
+        self._sums = np.concatenate([[0.0], np.cumsum(self._weights)])
+        self.total = float(self._sums[-1])
+
+    def below(self, z: Floats, side: Literal["left", "right"]) -> Floats:
+        """The weight of scores below z; `right` counts those at z too."""
+        at = np.searchsorted(self._scores, z, side=side)
+        return at.astype(np.float64) if self._sums is None else self._sums[at]
+
+    def sum(self, value: Callable[[Floats], Floats]) -> float:
+        """Σ weight · value(score), a piece of the scores at a time."""
+        total = 0.0
+        for start in range(0, len(self._scores), _PIECE):
+            piece = slice(start, start + _PIECE)
+            values = value(self._scores[piece])
+            total += float(values.sum()) if self._weights is None else dot(values, self._weights[piece])
+        return total
+
+    def spread(self, most: int) -> Floats:
+        """At most so many of the scores, evenly spread, the smallest and the largest among them."""
+        n = len(self._scores)
+        return self._scores if n <= most else self._scores[np.linspace(0, n - 1, most).round().astype(np.int64)]
 
 
 def log_loss(y: Ints, probabilities: Floats, weights: Floats | None = None) -> float:
@@ -124,4 +236,4 @@ def _mean(values: Floats, weights: Floats | None) -> float:
 
 def _check(y: AnyArray, other: AnyArray, weights: Floats | None) -> None:
     if len(y) != len(other) or (weights is not None and len(weights) != len(y)):
-        raise DataError(f"{len(y)} labels do not match {len(other)} predictions")
+        raise DataError(f"{count(len(y), 'label')} do not match {count(len(other), 'prediction')}")

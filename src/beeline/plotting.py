@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from beeline.exceptions import MissingDependencyError
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "SMALL", "escape_math", "is_narrow", "lighten", "load_matplotlib", "new_figure"]
+__all__ = ["COLOURS", "SMALL", "escape_math", "is_narrow", "lighten", "line_styles", "load_matplotlib", "new_figure"]
 
 # One colour for each role and no colour twice, so that a page can give every role another one on a dark ground.
 # They are told apart by people who do not tell red from green, and by their lightness in print.
@@ -27,6 +29,9 @@ COLOURS = {
 }
 SMALL = 8.5  # points, of texts inside a figure
 _NARROW = 6.0  # inches
+# Where there are more lines than colours, they are told apart by their dashes too.
+_ROLES = ("score", "warm", "best", "stop", "cold")
+_STROKES = ("solid", (0, (5, 2)), (0, (1.5, 1.5)))
 
 
 def load_matplotlib() -> Any:  # noqa: ANN401
@@ -34,7 +39,7 @@ def load_matplotlib() -> Any:  # noqa: ANN401
     try:
         import matplotlib.figure
     except ImportError:
-        raise MissingDependencyError("plots need another package; run: pip install beeline[plot]") from None
+        raise MissingDependencyError.of_extra("plots need", "plot") from None
     return matplotlib
 
 
@@ -54,6 +59,11 @@ def is_narrow(figure: Figure) -> bool:
 def escape_math(words: str) -> str:
     """A name of the user's, which must not be taken for a formula."""
     return "".join(c if c.isprintable() else " " for c in words).replace("$", r"\$")
+
+
+def line_styles() -> Iterator[dict[str, Any]]:
+    """Looks of lines that are told apart, one after the other without end."""
+    return cycle({"color": COLOURS[role], "linestyle": stroke} for stroke in _STROKES for role in _ROLES)
 
 
 def lighten(*panels: Axes) -> None:

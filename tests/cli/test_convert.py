@@ -53,6 +53,20 @@ def test_repeated_options_add_up(quickly, people, tmp_path):
     assert store.manifest.form.value_type == "float32"
 
 
+@pytest.mark.parametrize("names", ["age,w", "age, w"])
+def test_one_option_takes_several_columns(quickly, people, tmp_path, names):
+    done = quickly("convert", people, "p.store", "--label", "target", "--ignore", names)
+    assert done.returncode == 0, done.stderr
+    assert package.open_store(tmp_path / "p.store").feature_names == ["city=Oslo", "city=Paris"]
+
+
+def test_a_column_with_a_comma_is_quoted(quickly, tmp_path):
+    table = tmp_path / "comma.csv"
+    table.write_text('"a,b",c,y\n1,2,0\n3,4,1\n')
+    assert quickly("convert", table, "p.store", "--label", "y", "--ignore", '"a,b"').returncode == 0
+    assert package.open_store(tmp_path / "p.store").feature_names == ["c"]
+
+
 def test_like_applies_the_recipe_of_another_store(quickly, people, tmp_path):
     assert quickly("convert", people, "train.store", "--label", "target", "--scale", "minmax").returncode == 0
     test = tmp_path / "test.csv"

@@ -35,20 +35,39 @@ def demo(tmp_path_factory, tool):
 @pytest.mark.slow
 def test_the_demo_tells_what_it_did(demo):
     folder, done = demo
-    assert done.stderr == ""
+    notes = [line.removeprefix("beeline: note: ") for line in done.stderr.splitlines()]
+    assert notes
+    assert all(re.match("this is taken as classes: (the first )?labels are 7 different whole", note) for note in notes)
     assert "out/train.store: 4,000 rows × 54 features" in done.stdout
     assert "out/test.store: 1,001 rows × 54 features" in done.stdout
     assert "label 2  1,950  48.8 %" in done.stdout
     assert sorted(p.name for p in (folder / "out").iterdir()) == [
+        "answers.csv",
         "forest.model",
         "late.model",
         "readings.store",
+        "search.html",
         "small.model",
         "stream.model",
         "svm.model",
         "test.store",
         "train.store",
+        "training.html",
     ]
+
+
+@pytest.mark.slow
+def test_the_demo_predicts_and_writes_pages(demo):
+    folder, done = demo
+    head, *answers = (folder / "out" / "answers.csv").read_text(encoding="utf-8").splitlines()
+    assert head.count(",") == 7  # the class, and a probability for each of seven
+    assert len(answers) == 1001
+    assert head in done.stdout
+    training, search = (
+        (folder / "out" / name).read_text(encoding="utf-8") for name in ("training.html", "search.html")
+    )
+    assert "above the optimum" in training
+    assert re.search(r"<h1>C = [\d.]+</h1>", search)
 
 
 @pytest.mark.slow

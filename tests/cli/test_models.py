@@ -135,7 +135,7 @@ class TestPredict:
         done = run(shop, "predict", "two.model", tmp_path / "wide.svm")
         assert done.returncode == 0
         assert done.stdout == "1\n-1\n"
-        assert "2 entries belong to features that the model has never seen" in done.stderr
+        assert "2 entries of features that the model has never seen: passed over" in done.stderr
 
     def test_categories_never_seen(self, run, shop, tmp_path):
         (tmp_path / "odd.csv").write_text("size,color\n1,green\n2,red\n")
@@ -187,7 +187,10 @@ class TestEvaluate:
 
     def test_several_classes_of_text(self, run, shop):
         facts = json.loads(done_well(run(shop, "evaluate", "pets.model", "new.csv", "--json")))
-        assert set(facts["measures"]) == {"accuracy", "f1_macro", "log_loss"}
+        means = ("precision", "recall", "f1", "auc", "average_precision")
+        assert set(facts["measures"]) == {"accuracy", "log_loss", *(f"{name}_macro" for name in means)}
+        assert [one["name"] for one in facts["per_class"]] == ["a,b", "cat", "dog"]
+        assert [one["rows"] for one in facts["per_class"]] == [30, 30, 30]
         assert facts["measures"]["accuracy"] == pytest.approx(np.trace(facts["confusion"]) / 90)
         assert facts["measures"]["accuracy"] > 0.6
 
@@ -265,14 +268,36 @@ class TestExport:
         done_well(really(shop, "export", tmp_path / "two.txt", tmp_path / "again", "--to", "beeline"))
         assert done_well(really(shop, "predict", tmp_path / "again", "more.svm")) == expected
 
-    def test_onnx_takes_rows_before_scaling(self, run, shop, tmp_path):
-        done_well(run(shop, "export", "pets.model", tmp_path / "p.onnx", "--to", "onnx", "--precision", "float64"))
+    def test_the_ending_says_the_format(self, run, shop, tmp_path):
+        for name in ("two.txt", "two.liblinear", "two.model"):
+            done_well(run(shop, "export", "two.model", tmp_path / name))
+            assert (tmp_path / name).read_text().startswith("solver_type ")
+        for name in ("again.model", "again.beeline", "again.safetensors"):
+            done_well(run(shop, "export", tmp_path / "two.txt", tmp_path / name))
+            assert Model.load(tmp_path / name).n_features == 5
+        done_well(run(shop, "export", "two.model", tmp_path / "two.ONNX"))
+        assert onnxruntime.InferenceSession(tmp_path / "two.ONNX").get_inputs()[0].name == "X"
+        done_well(run(shop, "export", "two.model", tmp_path / "odd.onnx", "--to", "liblinear"))
+        assert (tmp_path / "odd.onnx").read_text().startswith("solver_type ")
+        message = one_line(run(shop, "export", "two.model", tmp_path / "two.bin"), 2)
+        assert "does not say by its ending what it is to be" in message
+        assert "name the format by --to" in message
+        assert not (tmp_path / "two.bin").exists()
+
+    def test_liblinear_keeps_the_names_of_columns(self, run, shop, tmp_path):
+        done_well(run(shop, "export", "price.model", tmp_path / "p.txt"))
+        assert Model.from_liblinear(tmp_path / "p.txt").feature_names == ["a", "b"]
+        assert json.loads(done_well(run(shop, "inspect", tmp_path / "p.txt", "--json")))["top"][0]["features"][0][
+            "feature"
+        ] in ("a", "b")
+
+    def test_onnx_takes_columns_as_they_are(self, run, shop, tmp_path):
+        done_well(run(shop, "export", "pets.model", tmp_path / "p.onnx", "--precision", "float64"))
         session = onnxruntime.InferenceSession(tmp_path / "p.onnx", providers=["CPUExecutionProvider"])
         model = Model.load(shop / "pets.model")
         rows = list(csv.DictReader((shop / "new.csv").read_text().splitlines()))
-        names = model.feature_names
-        X = np.array([[float(r["size"]), *(float(r["color"] == name[6:]) for name in names[1:])] for r in rows])
-        label, *_ = session.run(None, {"X": X})
+        size, color = np.array([[float(r["size"])] for r in rows]), np.array([[r["color"]] for r in rows], object)
+        label, *_ = session.run(None, {"size": size, "color": color})
         assert label.tolist() == model.predict(read(shop / "new.csv", recipe=model.recipe)).tolist()
 
     def test_text_labels_cannot_go_to_liblinear(self, run, shop, tmp_path):

@@ -95,4 +95,4 @@ def test_a_page_needs_matplotlib(beeline, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "matplotlib.py").write_text("raise ImportError")
     done = beeline("select", "nowhere.svm", "--report", "page.html", env={"PYTHONPATH": str(tmp_path / "without")})
-    assert "pip install beeline[plot]" in one_line(done, 1)
+    assert 'pip install "beeline-ml[plot]"' in one_line(done, 1)

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from outcomes import done_well, one_line
+from outcomes import done_well, done_with_note, one_line
 
 from beeline import Model
 
@@ -40,14 +40,16 @@ def rows(tmp_path):
 
 def test_a_pipe_files_and_going_on_give_the_same_bits(beeline, quickly, rows):
     with (rows / "a.svm").open() as file:
-        said = done_well(beeline("train", "-", "--solver", "sgd", "-o", "piped", stdin=file))
+        done = beeline("train", "-", "--solver", "sgd", "-o", "piped", stdin=file)
+    note, said = done_with_note(done), done.stdout
+    assert "taken as classes: the first labels are 3 different whole numbers; --loss squared makes it" in note
     assert "logistic, 3 classes (softmax), 4 features, 3,000 rows" in said
     assert "sgd: ended after 3,000 rows without a certificate; rows before they were learned from:" in said
     assert "the loss was chosen because the first labels are 3 different whole numbers" in said
-    done_well(quickly("train", "a.svm", "--stream", "-o", "a"))
+    done_with_note(quickly("train", "a.svm", "--stream", "-o", "a"))
     assert (rows / "a").read_bytes() != (rows / "piped").read_bytes()  # which tell how long they took
     done_well(quickly("train", "--continue", "piped", "b.svm", "-o", "piped"))
-    done_well(quickly("train", "a.svm", "b.svm", "--stream", "-o", "both"))
+    done_with_note(quickly("train", "a.svm", "b.svm", "--stream", "-o", "both"))
     models = [Model.load(rows / name) for name in ("piped", "both")]
     np.testing.assert_array_equal(models[0].weights, models[1].weights)
     assert repr(models[0].state) == repr(models[1].state)
@@ -68,7 +70,7 @@ def test_a_table_with_text_labels_that_appear_later(quickly, tmp_path):
     with (tmp_path / "c.csv").open("w") as file:
         file.write("size,color,kind\n1,green,dog\n")
     done = quickly("train", "--continue", "b", "c.csv", "-o", "c")
-    assert done.stderr == "beeline: warning: column 'color' has 1 values that the model has never seen\n"
+    assert done.stderr == "beeline: warning: column 'color' has 1 value that the recipe does not know\n"
 
 
 def test_json_and_a_time_limit(beeline, rows):
@@ -83,6 +85,24 @@ def test_json_and_a_time_limit(beeline, rows):
     assert "reached its time limit after" in facts["report"]["sentence"]
     assert facts["progress"][-1]["error"] == 0
     assert facts["progress"][-1]["rows"] <= facts["report"]["n_rows"]
+
+
+@pytest.mark.parametrize(
+    ("said", "strength"),
+    [
+        ((), ("alpha", 1e-6)),
+        (("--loss", "hinge"), ("C", 3.0)),
+        (("--C", "1"), ("C", 1.0)),
+        (("--alpha", "1e-3"), ("alpha", 1e-3)),
+        (("--solver-setting", "variant=pegasos", "--intercept", "regularized", "--loss", "hinge"), ("C", 1.0)),
+        (("--solver-setting", "finish=exact"), ("C", 1.0)),
+    ],
+)
+def test_stochastic_steps_have_a_rule_for_the_strength(quickly, rows, said, strength):
+    """As of rows that come once; where steps go by λ, or an exact solver goes on, it is C = 1 as of any other."""
+    quickly("train", "a.svm", "--solver", "sgd", "-o", "m", *said)
+    settings = Model.load(rows / "m").settings
+    assert {name: settings[name] for name in ("C", "alpha") if name in settings} == dict([strength])
 
 
 def test_what_a_terminal_shows(terminal, rows):
@@ -133,7 +153,7 @@ def test_what_is_refused(quickly, rows, arguments, words, code):
 
 
 def test_alpha_is_another_word_for_c(quickly, rows):
-    done_well(quickly("train", "a.svm", "--alpha", "0.001", "-o", "alpha", "--tol", "1e-9"))
-    done_well(quickly("train", "a.svm", "--C", str(1 / 3), "-o", "c", "--tol", "1e-9"))
+    done_well(quickly("train", "a.svm", "--alpha", "0.001", "-o", "alpha", "--tol", "1e-9", "--loss", "logistic"))
+    done_well(quickly("train", "a.svm", "--C", str(1 / 3), "-o", "c", "--tol", "1e-9", "--loss", "logistic"))
     alpha, c = (Model.load(rows / name) for name in ("alpha", "c"))
     np.testing.assert_allclose(alpha.weights, c.weights, rtol=1e-3, atol=1e-4)

@@ -384,7 +384,7 @@ def test_options_of_the_solver(quickly, tmp_path, svm_rows):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("varant=bmrm", "the solver 'bundle' has no option 'varant'; there are variant, nonnegative, bounds"),
+        ("varant=bmrm", "the solver 'bundle' has no option 'varant'; did you mean 'variant'?"),
         ("variant=bmrx", "the solver's variant must be one of ocas, bmrm, line, not 'bmrx'"),
         ("max_planes=many", "the solver's max_planes must be a whole number or None, not 'many'"),
         ("variant", "--solver-setting must be a name with a value, such as variant=bmrm"),

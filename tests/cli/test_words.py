@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from beeline._sentences import Argument, Sentence
+from beeline._words import count
 from beeline.cli.app import app
-from beeline.cli.output.drawing import byte_size, count, number_text, percent
+from beeline.cli.output.drawing import byte_size, number_text, percent
 from beeline.cli.output.errors import printable
 from beeline.cli.output.spelling import spelled, spelled_argument
 from beeline.data.options import ReadOptions
@@ -33,6 +34,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "beeline"
         (Argument("nonnegative", True), "--nonnegative"),
         (Argument("ignore", ["d"]), "--ignore d"),
         (Argument("ignore", ["a b", ""]), "--ignore 'a b' --ignore ''"),
+        (Argument("ignore", ["a,b", '"c"']), '--ignore \'"a,b"\' --ignore \'"""c"""\''),
         (Argument("text", ["a\nb"]), "--text 'a\\nb'"),
         (Argument("missing", "zero"), "--missing zero"),
         (Argument("folds", 0.2), "--folds 0.2"),
@@ -59,9 +61,9 @@ def test_only_arguments_are_spelled_anew():
 
 # Arguments of the library that no option sets; what a loss or a solver has of its own is said with its name.
 _PYTHON_ONLY = {
-    *("X", "all_the_way", "bounds", "classes", "column", "costs", "curve", "delta", "groups", "n_shards", "number"),
-    *("objectives", "on_point", "power", "quantile", "resources", "runs", "sample_weight", "search_epsilon"),
-    *("selecting", "source", "store", "strength", "warm", "y"),
+    *("X", "all_the_way", "bounds", "classes", "column", "costs", "curve", "delta", "estimator", "groups", "model"),
+    *("n_shards", "number", "objectives", "on_point", "power", "quantile", "resources", "runs", "sample_weight"),
+    *("search_epsilon", "selecting", "source", "store", "strength", "targets", "verbose", "warm", "y"),
 }
 
 

@@ -19,6 +19,8 @@ from beeline import (
     NoveltyDetector,
     PoissonRegressor,
     QuantileRegressor,
+    Ridge,
+    RidgeClassifier,
     SGDClassifier,
     SGDRegressor,
     TweedieRegressor,
@@ -48,6 +50,8 @@ ESTIMATORS = [
     NoveltyDetector(),
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
+    Ridge(),
+    RidgeClassifier(),
     SGDClassifier(),
     SGDRegressor(),
 ]

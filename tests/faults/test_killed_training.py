@@ -77,3 +77,22 @@ def test_where_files_go_that_are_needed_for_a_while(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert scratch_folder() == tmp_path
+
+
+@pytest.mark.parametrize(("end", "code"), [("_Terminated(143)", 143), ("KeyboardInterrupt", 130)])
+def test_an_end_while_a_class_is_made_is_an_end(end, code):
+    """Python makes a RuntimeError of what is raised in `__set_name__`."""
+    script = f"""
+from beeline.cli.output.errors import _Terminated, one_line_errors
+
+class Name:
+    def __set_name__(self, owner, name):
+        raise {end}
+
+with one_line_errors(debug=False):
+    class Owner:
+        name = Name()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "stopped before the end" in done.stderr

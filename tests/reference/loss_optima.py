@@ -27,6 +27,7 @@ def _binary(name, m, width):
         "soft_hinge": lambda: _softplus(1 - m, soft),
         "modified_huber": lambda: cp.huber(cp.pos(1 - m), 2),
         "exponential": lambda: cp.exp(-m),
+        "squared_margin": lambda: cp.square(1 - m) / 2,
         "perceptron": lambda: cp.pos(-m),
         "squared_perceptron": lambda: cp.square(cp.pos(-m)) / 2,
     }[name]()

@@ -17,6 +17,8 @@ from beeline import (
     NoveltyDetector,
     PoissonRegressor,
     QuantileRegressor,
+    Ridge,
+    RidgeClassifier,
     TweedieRegressor,
 )
 from beeline.exceptions import LabelError, ParameterError
@@ -194,3 +196,34 @@ def test_what_cannot_be_is_refused(estimator, y, words):
 def test_every_estimator_is_at_hand():
     for name in beeline.estimators.__all__:
         assert getattr(beeline, name) is getattr(beeline.estimators, name)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 300.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_ridge_regression(alpha, fit_intercept, weights):
+    """alpha is beside a sum, as scikit-learn has it, whatever the number and the weights of rows are."""
+    ours = Ridge(alpha, fit_intercept=fit_intercept, tol=1e-13).fit(X, Z, weights)
+    theirs = peers.Ridge(alpha, fit_intercept=fit_intercept).fit(X, Z, weights)
+    assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-10)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8, atol=1e-10)
+    assert ours.alpha_ == pytest.approx(alpha)
+
+
+@pytest.mark.parametrize(("class_weight", "weights"), [(None, WEIGHTS), ({0: 3.0}, WEIGHTS), ("balanced", None)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ridge_classification(classes, class_weight, weights):
+    y = np.digitize(Z, [1.5] if classes == 2 else [0.8, 2.0])
+    ours = RidgeClassifier(2.0, class_weight=class_weight, tol=1e-13).fit(X, y, weights)
+    theirs = peers.RidgeClassifier(2.0, class_weight=class_weight).fit(X, y, weights)
+    assert_allclose(ours.coef_, np.atleast_2d(theirs.coef_), rtol=1e-7, atol=1e-10)
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-7, atol=1e-9)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+
+
+def test_ridge_searches_for_alpha():
+    found = RidgeClassifier("auto").fit(X, Z > 1.5)
+    assert found.alpha_ == pytest.approx(1 / found.selection_.best_C)
+    assert found.selection_.metric == "accuracy"
+    with pytest.raises(ParameterError, match=r"alpha must be positive and finite, or 'auto', not 0; .* such as 1e-8"):
+        Ridge(0).fit(X, Z)

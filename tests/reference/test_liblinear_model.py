@@ -110,6 +110,22 @@ def test_what_liblinear_cannot_say_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ["binary", "several", "real"])
+def test_features_keep_their_names_and_liblinear_does_not_mind(tmp_path, kind, intercept):
+    names = ["age", "city=Zürich", "a\nb", '"', "", "# feature 1"]
+    ours = our_model(kind, "squared" if kind == "real" else "hinge", intercept)
+    ours = Model(**{**vars(ours), "feature_names": names})
+    ours.to_liblinear(tmp_path / "m")
+    assert '# feature 1 "age"\n' in (tmp_path / "m").read_text()
+    labels, _ = run(load_model(str(tmp_path / "m")))
+    np.testing.assert_allclose(labels, ours.predict(X), rtol=1e-12)
+    again = Model.from_liblinear(tmp_path / "m")
+    assert again.feature_names == names
+    np.testing.assert_array_equal(again.weights, ours.weights)
+    np.testing.assert_array_equal(again.intercepts, ours.intercepts)
+
+
 HEADER = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\nw\n"
 
 
@@ -119,7 +135,11 @@ HEADER = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\nw\n
         ("", "ends before the weights"),
         ("hello\n", "begins with 'hello'"),
         (HEADER + "1 \n", "weights for 1 features, not 2"),
-        (HEADER + "1 \n2 \n3 \n", "weights for 3 features, not 2"),
+        (HEADER + "1 \n2 \n3 \n", "line 9: the file goes on behind the weights for 2 features"),
+        (HEADER + '1 \n2 \n# feature 1 "a"\n', "names for 1 features, not 2"),
+        (HEADER + '1 \n2 \n# feature 2 "a"\n', "line 9: this line must be # feature 1 and the name in quotation marks"),
+        (HEADER + "1 \n2 \n# feature 1 a\n", "line 9: this line must be # feature 1 and"),
+        (HEADER + "1 \n2 \n# feature 1 7\n", "line 9: this line must be # feature 1 and"),
         (HEADER + "1 \n2 3 \n", "line 8: this line has 2 weights, not 1"),
         (HEADER + "1 \nx \n", "not a number"),
         (HEADER + "1 \nnan \n", "line 8: a weight is not finite"),

@@ -38,6 +38,9 @@ def test_classification(seed, weighted):
     for average in ("macro", "micro"):
         score = theirs.f1_score(y, predicted, average=average, sample_weight=c, labels=[0, 1, 2], zero_division=0)
         assert ours.f1(table, average) == pytest.approx(score)
+        more = {"average": average, "sample_weight": c, "labels": [0, 1, 2], "zero_division": 0}
+        assert ours.precision(table, average) == pytest.approx(theirs.precision_score(y, predicted, **more))
+        assert ours.recall(table, average) == pytest.approx(theirs.recall_score(y, predicted, **more))
     assert ours.log_loss(y, p, c) == pytest.approx(theirs.log_loss(y, p, sample_weight=c, labels=[0, 1, 2]))
 
 
@@ -47,8 +50,33 @@ def test_two_classes(seed, weighted, ties):
     y, predicted, z, weights, _ = case(seed, n_classes=2, ties=ties)
     c = weights if weighted else None
     assert ours.auc(y == 1, z, c) == pytest.approx(theirs.roc_auc_score(y, z, sample_weight=c))
+    expected = theirs.average_precision_score(y, z, sample_weight=c)
+    assert ours.average_precision(y == 1, z, c) == pytest.approx(expected)
     table = ours.confusion(y, predicted, 2, c)
     assert ours.f1(table, "binary") == pytest.approx(theirs.f1_score(y, predicted, sample_weight=c, zero_division=0))
+
+
+@settings(max_examples=20)
+@given(seeds, st.booleans(), st.booleans())
+def test_curves(seed, weighted, ties):
+    y, _, z, weights, _ = case(seed, n_classes=2, ties=ties)
+    c = weights + 0.5 if weighted else None
+    curve = ours.ranking(y == 1, z, c).curve()
+    false, true, thresholds = theirs.roc_curve(y, z, sample_weight=c, drop_intermediate=False)
+    np.testing.assert_allclose(curve.thresholds, thresholds[1:])
+    np.testing.assert_allclose(curve.false_positives, false[1:], atol=1e-12)
+    np.testing.assert_allclose(curve.recall, true[1:], atol=1e-12)
+    precision, _, at = theirs.precision_recall_curve(y, z, sample_weight=c)
+    np.testing.assert_allclose(curve.precision, precision[:-1][::-1])
+    np.testing.assert_allclose(curve.thresholds, at[::-1])
+
+
+def test_a_long_curve_is_thinned_and_keeps_its_ends():
+    z = np.random.default_rng(0).standard_normal(5000)
+    curve = ours.ranking(z + np.random.default_rng(1).standard_normal(5000) > 0, z).curve(100)
+    assert 90 <= len(curve.thresholds) <= 100
+    assert curve.thresholds[0] == z.max()
+    assert (curve.false_positives[-1], curve.recall[-1]) == (1, 1)
 
 
 @settings(max_examples=20)
@@ -65,6 +93,8 @@ def test_undefined_is_nan():
     one = np.ones(4)
     assert math.isnan(ours.auc(one == 1, np.arange(4.0)))
     assert math.isnan(ours.auc(np.zeros(0, bool), np.zeros(0)))
+    assert math.isnan(ours.average_precision(one == 0, np.arange(4.0)))
+    assert ours.average_precision(one == 1, np.arange(4.0)) == 1
     assert math.isnan(ours.r2(one, np.arange(4.0)))
     assert math.isnan(ours.accuracy(np.zeros(0), np.zeros(0)))
     assert math.isnan(ours.mae(one, one, np.zeros(4)))

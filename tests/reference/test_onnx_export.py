@@ -92,7 +92,7 @@ def test_hopeless_rows_give_even_odds(tmp_path):
 
 def test_without_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install beeline\[onnx\]"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "beeline-ml\[onnx\]"'):
         model(None).to_onnx(tmp_path / "m.onnx")
 
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br"}
+LIGHT, DARK = 1, 0  # Blink's numbers of the colour schemes
+
+
+def complaints(log: str) -> list[str]:
+    """What a page wrote to the console: scripts' errors, and what its policy has kept from loading."""
+    return [line for line in log.splitlines() if ":CONSOLE" in line]
 
 
 class Page(HTMLParser):

@@ -125,5 +125,7 @@ def test_no_window_and_no_global_figure_is_made():
 def test_without_matplotlib_it_says_what_to_do(monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingDependencyError, match=r"^plots need another package; run: pip install beeline\[plot\]$"):
+    with pytest.raises(
+        MissingDependencyError, match=r'^plots need another package; run: pip install "beeline-ml\[plot\]"$'
+    ):
         plot_convergence({"a": run(0.1)})

@@ -150,7 +150,8 @@ def test_pictures_alone_are_taken_for_markup():
     """All else is escaped because nothing says that it is not."""
     folder = files("beeline.report").joinpath("templates")
     templates = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
-    assert {"page.html", "parts.html", "selection.html", "training.html", "page.css"} == set(templates)
+    pages = {"evaluation.html", "page.html", "parts.html", "selection.html", "training.html"}
+    assert pages | {"page.css"} == set(templates)
     assert [line.strip() for words in templates.values() for line in words.split("\n") if "| safe" in line] == [
         "{{ picture | safe }}"
     ]
@@ -159,7 +160,9 @@ def test_pictures_alone_are_taken_for_markup():
 
 def test_without_jinja_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingDependencyError, match=r"pages need another package; run: pip install beeline\[plot\]"):
+    with pytest.raises(
+        MissingDependencyError, match=r'pages need another package; run: pip install "beeline-ml\[plot\]"'
+    ):
         selection_page(search(cold=False, n_points=3), {})
 
 
@@ -314,6 +317,6 @@ class TestWriting:
         (tmp_path / "c.html").write_text("old")
         for name in ("matplotlib", "matplotlib.figure"):
             monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(MissingDependencyError, match=r"pip install beeline\[plot\]"):
+        with pytest.raises(MissingDependencyError, match=r'pip install "beeline-ml\[plot\]"'):
             write_selection_page(tmp_path / "c.html", search(), FACTS)
         assert (tmp_path / "c.html").read_text() == "old"

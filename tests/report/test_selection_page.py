@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from pages import DARK, LIGHT, complaints
 from runs import run, trained
 from searches import FACTS, search
 
@@ -17,7 +17,6 @@ from beeline.plotting import COLOURS
 from beeline.report import write_selection_page, write_training_page
 from beeline.report.rendering import DARK_COLOURS
 
-LIGHT, DARK = 1, 0  # Blink's numbers of the colour schemes
 INKS = {LIGHT: COLOURS | {"ground": "#f6f8fa"}, DARK: DARK_COLOURS | {"ground": "#10151c"}}
 
 
@@ -28,22 +27,6 @@ def page(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.fixture
-def visit(browser, tmp_path):
-    """Open a file in a browser without a window, network or history; gives what it printed and what it logged."""
-
-    def run(path: Path, *options: str, scheme: int = LIGHT) -> tuple[str, str]:
-        command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        command += ["--no-first-run", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars"]
-        command += [f"--user-data-dir={tmp_path / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND"]
-        command += ["--enable-logging=stderr", f"--blink-settings=preferredColorScheme={scheme}", *options]
-        done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=90, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout, done.stderr
-
-    return run
-
-
 def test_a_browser_reads_the_page_of_a_training(visit, tmp_path):
     path = tmp_path / "training.html"
     write_training_page(path, trained(run(math.inf, 0.8, 0.02, 8.1e-5)), FACTS)
@@ -51,11 +34,6 @@ def test_a_browser_reads_the_page_of_a_training(visit, tmp_path):
     assert complaints(log) == []
     assert re.search(r"<h1>At most 0\.0082 % above the optimum</h1>", dom)
     assert len(re.findall(r"<text\b[^>]*>certified relative gap</text>", dom)) == 3
-
-
-def complaints(log: str) -> list[str]:
-    """What a page wrote to the console: scripts' errors, and what its policy has kept from loading."""
-    return [line for line in log.splitlines() if ":CONSOLE" in line]
 
 
 def test_a_browser_reads_all_of_it(visit, page):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from row_orders import unsorted
 
 from beeline import Block
-from beeline.data.core.block import concatenate
+from beeline.data.core.block import concatenate, gather_from
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError
 
@@ -121,6 +121,27 @@ def test_concatenation_restores_the_whole(layout, value, position, index, matrix
     np.testing.assert_array_equal(whole.labels, block.labels)
     np.testing.assert_array_equal(whole.weights, block.weights)
     whole.checked()
+
+
+@pytest.mark.parametrize(("layout", "value", "position", "index"), LAYOUTS)
+@given(matrices(), st.integers(0, 40))
+def test_rows_of_several_blocks_are_gathered_at_once(layout, value, position, index, matrix, cut):
+    X, rng = matrix
+    block = make_block(X, layout, value, position, index, weights=rng.random(len(X)))
+    cut = min(cut, len(X))
+    parts = block.rows(0, cut), block.rows(cut, len(X))
+    assert all(part.is_view == (0 < part.nnz < block.nnz) for part in parts if part.nnz)
+    picks = [rng.integers(0, part.n_rows, size=5 if part.n_rows else 0) for part in parts]
+    found = gather_from(list(zip(parts, picks, strict=True)))
+    np.testing.assert_array_equal(found.to_dense(), np.vstack([X[:cut][picks[0]], X[cut:][picks[1]]]))
+    assert found.weights is None
+    found.checked()
+
+
+def test_rows_of_blocks_with_different_types_are_gathered_too():
+    narrow, wide = (make_block(np.eye(3), "sparse", np.float64, np.int64, index) for index in (np.int32, np.int64))
+    found = gather_from([(narrow, np.array([2])), (wide, np.array([0, 1]))])
+    np.testing.assert_array_equal(found.to_dense(), np.eye(3)[[2, 0, 1]])
 
 
 def test_concatenation_refuses_a_mixture():

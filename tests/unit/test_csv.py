@@ -137,20 +137,25 @@ def test_names_may_be_numbers_when_it_is_said(write):
         ('a,b\n"1\n",2\n', {}, FormatError, r"line 2: column 'a' has the value '1\\n'"),
         ("a,b\n" + "1,2\n" * 9 + "x,2\n" + "1,y\n", {}, FormatError, r"line 11: column 'a' .*'x'.*text=\['a'\]"),
         ('a,b\n1,"open\n2,3\n', {}, FormatError, r"line 2: a field begins with a quote"),
-        ("a,b\n1,\n", {}, DataError, r"row 1: column 'b' has no value.*missing='zero'"),
-        ("a,b\n1,2\nNA,3\n", {}, DataError, r"row 2: column 'a' has no value"),
-        ("a,b\n1,inf\n", {}, DataError, r"row 1: column 'b' is infinite.*allow_nonfinite"),
+        ("a,b\n1,\n", {}, DataError, r"line 2: column 'b' has no value.*missing='zero'"),
+        ("a,b\n1,2\nNA,3\n", {}, DataError, r"line 3: column 'a' has no value"),
+        ("a,b\n1,inf\n", {}, DataError, r"line 2: column 'b' is infinite.*allow_nonfinite"),
         ("a,b\n1,\n2,\n", {"missing": "mean"}, DataError, r"column 'b' has no value at all.*ignore=\['b'\]"),
         ("a,when\n1,2024-01-31\n", {}, DataError, r"column 'when' holds dates or times.*ignore=\['when'\]"),
         ("a,b\n1,2\n", {"label": "B2"}, DataError, r"no column 'B2' \(label\); did you mean 'b'\?"),
         ("a,b\n1,2\n", {"ignore": ("zzz",)}, DataError, r"no column 'zzz' \(ignore\); the columns are 'a', 'b'"),
         ("a,b\n1,2\n", {"label": "a", "weight": "a"}, ParameterError, "both label and weight"),
         ("a,b\n1,2\n", {"ignore": ("a", "b")}, DataError, "no column is left"),
-        ("a,y\n1,\n", {"label": "y"}, LabelError, r"row 1: the label \(column 'y'\) is missing"),
-        ("a,w\n1,1\n2,-1\n", {"weight": "w"}, DataError, r"row 2: the weight \(column 'w'\) is -1\.0, below 0"),
+        (
+            "a,y\n1,\n",
+            {"label": "y"},
+            LabelError,
+            r"the label \(column 'y'\) is missing in 1 row: .*t\.csv, line 2; .*missing='drop'",
+        ),
+        ("a,w\n1,1\n2,-1\n", {"weight": "w"}, DataError, r"line 3: the weight \(column 'w'\) is -1\.0, below 0"),
         ("a,w\n1,x\n", {"weight": "w"}, DataError, r"weight \(column 'w'\) must be one number"),
         ("a,q\n1,1.5\n", {"query": "q"}, DataError, r"query ids \(column 'q'\) must be whole numbers"),
-        ("a,q\n1,1\n2,\n", {"query": "q"}, DataError, r"row 2: the query id \(column 'q'\) is missing"),
+        ("a,q\n1,1\n2,\n", {"query": "q"}, DataError, r"line 3: the query id \(column 'q'\) is missing"),
         ("a,b\n1,x\n2,y\n3,z\n", {"max_categories": 2}, DataError, r"column 'b' has more than 2 .*ignore=\['b'\]"),
         ("a,b\n1,2\n", {"zero_based": True}, ParameterError, "zero_based has no meaning for tables"),
         (b"a,b\n1,\xff\n", {}, FormatError, r"t\.csv, line 2.*not UTF-8"),
@@ -244,13 +249,14 @@ def test_dense_or_sparse_by_what_is_smaller(write):
     assert read(write("a,b\n1,2\n3,4\n"), layout="sparse").block.is_sparse
 
 
-def test_scaling_that_shifts_needs_dense_rows(write):
+def test_scaling_that_shifts_makes_rows_dense_unless_they_are_to_be_sparse(write):
     path = write("a,b\n1,x\n3,y\n")
     data = read(path, scale="standard")
     assert not data.block.is_sparse
     assert data.X.tolist() == [[-1, 1, 0], [1, 0, 1]]
-    with pytest.raises(ParameterError, match="take scale='maxabs', or layout='dense'"):
-        read(path, scale="standard", layout="sparse")
+    with pytest.raises(ParameterError, match="rows cannot be sparse; take layout='dense'"):
+        read(path, recipe=data.recipe, layout="sparse")
+    assert read(path, scale="standard", layout="sparse").block.to_dense().tolist() == [[1, 1, 0], [3, 0, 1]]
     assert read(path, scale="maxabs", layout="sparse").block.is_sparse
 
 

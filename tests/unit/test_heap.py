@@ -45,3 +45,29 @@ def test_trainings_have_few_page_faults():
 
 def test_what_the_user_says_about_the_heap_stays():
     assert faults(MALLOC_TRIM_THRESHOLD_="100000", MALLOC_MMAP_THRESHOLD_="100000") > 1000
+
+
+# Blocks of 8 MB that come and go on two threads, as those of a store larger than its budget do.
+BLOCKS = """
+import sys
+import numpy as np
+from beeline._thread_pool import prefetched
+from beeline.kernels import keep_freed_memory
+
+keep_freed_memory(keep=sys.argv[1] == "keep")
+for block in prefetched(np.ones(1 << 20) for _ in range(40)):
+    kept = [block[: 1 + 7919 * k].copy() for k in range(40)]
+    del kept
+del block
+with open("/proc/self/status") as status:
+    print(*(int(line.split()[1]) for line in status if line.startswith("RssAnon")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what the system says of a process")
+def test_within_a_budget_freed_memory_goes_back():
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    left = {
+        kind: int(subprocess.check_output([sys.executable, "-c", BLOCKS, kind], env=plain)) for kind in ("keep", "give")
+    }
+    assert left["give"] < left["keep"] - 10_000  # kB

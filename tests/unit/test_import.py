@@ -79,4 +79,4 @@ def test_an_unknown_name_is_refused():
 def test_the_version_is_that_of_the_distribution():
     from importlib.metadata import version
 
-    assert beeline.__version__ == version("beeline")
+    assert beeline.__version__ == version("beeline-ml")

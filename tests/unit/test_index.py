@@ -177,7 +177,7 @@ class TestBoxes:
         assert_allclose(low, z, atol=0.05)
         assert_allclose(high, z, atol=0.05)
 
-    def test_weights_are_zero_where_no_row_matters(self, tmp_path):
+    def test_weights_are_zero_where_no_row_matters(self, tmp_path, monkeypatch):
         _, index = indexed(tmp_path / "s", X, Y, "boxes")
         labels = Y[index.order()]
         w = np.random.default_rng(1).normal(size=X.shape[1])
@@ -185,6 +185,9 @@ class TestBoxes:
         leaves = (np.maximum.reduceat(low, index.starts), np.minimum.reduceat(high, index.starts))
         none = np.full(index.n_leaves, -np.inf), np.full(index.n_leaves, np.inf)
         weights = index.guide.weights(Question(w, 0.1, Flats(*leaves, *none)))
+        with monkeypatch.context() as patch:
+            patch.setattr("beeline.index.boxes._TOGETHER", 7)
+            np.testing.assert_array_equal(index.guide.weights(Question(w, 0.1, Flats(*leaves, *none))), weights)
         z = (X @ w)[index.order()] + 0.1
         matters = np.add.reduceat((labels * z < 1).astype(int), index.starts)
         assert np.all(matters[weights == 0] == 0)

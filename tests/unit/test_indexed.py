@@ -13,6 +13,7 @@ from beeline import from_arrays
 from beeline.engines.verbs.leaves import flats_of_leaves, flats_of_rows
 from beeline.exceptions import ParameterError
 from beeline.index import IndexSettings
+from beeline.index.guides import Flats
 from beeline.kernels import set_num_threads
 from beeline.losses import get_loss
 from beeline.objective import Objective
@@ -253,6 +254,27 @@ class TestMoreThanFits:
         )
         assert not scarce.facts["crowded"]
         assert scarce.objective == pytest.approx(plenty.objective, rel=1e-3)
+
+
+def test_what_leaves_take_is_no_memory_for_rows(index):
+    """Of fifty million rows leaves alone took three quarters of a tenth of the memory."""
+    o = objective_over(index, Y, get_loss("hinge"), memory=10_000_000)
+    run = learning.Learning(SOLVERS["indexed"](1e-4), o)
+    assert run.search.nbytes >= run.search.guide.nbytes + 64 * index.n_leaves
+    assert run.memory <= 10_000_000 - 64 * index.n_leaves - len(Y)
+    if index.info.kind == "boxes":  # which has all that it knows in memory
+        assert run.memory == 10_000_000 - run.search.nbytes - len(Y)
+    assert run.search.reader.room == run.memory // 8
+    small = learning.Learning(SOLVERS["indexed"](1e-4), objective_over(index, Y, get_loss("hinge"), memory=1000))
+    assert small.memory == 250
+    assert learning.Learning(SOLVERS["indexed"](1e-4), objective_over(index, Y, get_loss("hinge"))).memory is None
+
+
+@pytest.mark.parametrize("flat", [1.0, np.inf, 0.1])
+def test_flats_are_narrow_where_no_digit_is_lost(flat):
+    flats = Flats(*np.full((4, 3), flat)).narrowed()
+    assert {column.dtype for column in flats} == {np.dtype(np.float64 if flat == 0.1 else np.float32)}
+    assert_array_equal(flats.low, np.full(3, flat))
 
 
 def test_tells_the_model_of_the_random_rows_first(index):

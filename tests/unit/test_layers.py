@@ -20,13 +20,24 @@ LAYERS = [
     {"training"},
     {"selection"},
     {"model"},
+    {"evaluation"},
     {"fitting"},
     {"estimators"},
     {"report"},
     {"cli"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-EVERYWHERE = {"exceptions", "_forks", "_lazy", "_numbers", "_sentences", "_thread_pool", "_types", "_words"}
+EVERYWHERE = {
+    "exceptions",
+    "_forks",
+    "_lazy",
+    "_numbers",
+    "_sentences",
+    "_thread_pool",
+    "_types",
+    "_warnings",
+    "_words",
+}
 FORBIDDEN_IN = {
     "solvers": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},
     "training": {"sklearn", "pyarrow", "dask", "distributed", "mpi4py"},

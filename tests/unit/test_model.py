@@ -14,7 +14,7 @@ import scipy.sparse
 from beeline.data.core.arrays import from_arrays
 from beeline.data.recipe.recipe import Column, Recipe
 from beeline.data.recipe.scaling import Scaling
-from beeline.exceptions import DataError, ModelError, ParameterError
+from beeline.exceptions import DataError, ModelError, ParameterError, SourceError
 from beeline.model import Model, Report
 
 REPORT = Report(
@@ -134,7 +134,9 @@ class TestAgreementWithData:
         np.testing.assert_allclose(model.decision_function(narrow), model.decision_function(wide))
 
     def test_something_else(self):
-        with pytest.raises(DataError, match="not str"):
+        with pytest.raises(DataError, match="not dict"):
+            make().predict({"x": [1.0]})
+        with pytest.raises(SourceError, match=r"rows\.csv: no such file"):
             make().predict("rows.csv")
 
     @pytest.mark.parametrize(

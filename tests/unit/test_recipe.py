@@ -73,8 +73,9 @@ def test_recipes_that_differ_in_the_scaling_differ():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 3}, "update beeline"),
+        ({"version": 4}, "update beeline"),
         ({"version": None}, "version"),
+        ({"version": 3, "hash_bits": None, "label_decimals": 1}, "true or false"),
         ({"surprise": 1}, "unknown field 'surprise'"),
         ({"n_features": 4}, "make 5 features, not 4"),
         ({"n_features": -1}, "cannot have -1 features"),

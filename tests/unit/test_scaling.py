@@ -134,9 +134,11 @@ def test_making_sparse_rows_dense_has_a_limit(monkeypatch):
     assert not learn("standard", [block], 500).apply(block).is_sparse
     scaling = learn("standard", [block], 500)
     monkeypatch.setattr(scaling_module, "DENSE_LIMIT", 1000)
-    with pytest.raises(DataError, match="take scale='maxabs', or read with layout='dense'"):
-        learn("standard", [block], 500)
-    with pytest.raises(DataError, match="maxabs"):
+    kept = learn("standard", [block], 500)
+    np.testing.assert_array_equal(kept.left_to_intercept, scaling.shift)
+    assert kept.apply(block).is_sparse
+    np.testing.assert_array_equal(kept.apply(block).to_dense(), block.to_dense() * scaling.factor)
+    with pytest.raises(DataError, match="with layout='sparse', or read with layout='dense'"):
         scaling.apply(block)
 
 

@@ -455,7 +455,7 @@ def test_a_damaged_path_is_refused(cancer, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fold": 3}, "no option 'fold'; there are folds, metric"),
+        ({"fold": 3}, "no option 'fold'; did you mean 'folds'"),
         ({"folds": 1}, "folds must lie between 2"),
         ({"metric": "log_loss"}, "needs probabilities"),
         ({"rule": "first"}, "rule must be one of best, one_se"),

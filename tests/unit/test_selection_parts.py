@@ -182,7 +182,7 @@ def test_the_usual_metric(n_classes, link, usual):
         ("log_loss", 2, "needs probabilities, which this task does not have; take accuracy, f1, auc"),
         ("auc", 3, "needs two classes"),
         ("accuracy", None, "needs classes.*take rmse, mae, r2"),
-        ("acuracy", 2, "there is no metric 'acuracy'; there are accuracy"),
+        ("acuracy", 2, "there is no metric 'acuracy'; did you mean 'accuracy'"),
         (7, 2, "must be a name or a scorer"),
     ],
 )

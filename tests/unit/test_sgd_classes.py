@@ -50,22 +50,23 @@ def lengths(loss, z, y, eta, q):
 
 
 def plain_averaged(loss, rows, sizes, n_shrunk, settings, skip):
-    """All weights changed at every row; decay where the kernel has it decay."""
+    """All weights changed at every row; they decay where the kernel has them decay, and rows by the rest before."""
     l2, _, rate, fading, power = settings
     w, mean, losses = np.zeros((rows.shape[1], K)), np.zeros((rows.shape[1], K)), 0.0
-    eta, gone, swept = rate, 0.0, 0.0
+    eta, gone, swept, shrunk = rate, 0.0, 0.0, np.arange(len(sizes)) < n_shrunk
     for t, i in enumerate(np.flatnonzero(COSTS > 0), 1):
-        losses += COSTS[i] * derivatives(loss, rows[i] @ mean, Y[i])[0]
-        length, g = lengths(loss, rows[i] @ w, Y[i], eta * COSTS[i], sizes @ rows[i] ** 2)
-        w = w - np.outer(sizes * rows[i], length * g)
+        row = rows[i] * np.exp(-l2 * sizes * shrunk * (gone - swept))
+        losses += COSTS[i] * derivatives(loss, row @ mean, Y[i])[0]
+        length, g = lengths(loss, row @ w, Y[i], eta * COSTS[i], sizes @ row**2)
+        w = w - np.outer(sizes * row, length * g)
         gone += eta
-        if t % skip == 0 and l2 * sizes[:n_shrunk].max() * (gone - swept) >= 0.01:
-            w[:n_shrunk] *= np.exp(-l2 * sizes[:n_shrunk] * (gone - swept))[:, None]
+        if t % skip == 0 and l2 * sizes[:n_shrunk].max() * (gone - swept) >= 0.1:
+            w *= np.exp(-l2 * sizes * shrunk * (gone - swept))[:, None]
             swept = gone
         if t % 64 == 0:
             eta = rate / (1 + fading * t) ** power
         mean = mean + 4 / (t + 3) * (w - mean)
-    return mean, losses
+    return mean * np.exp(-l2 * sizes * shrunk * (gone - swept))[:, None], losses
 
 
 def steps_over(loss, sizes, means, intercept, settings, skip):
@@ -99,6 +100,31 @@ def test_averaged_steps_are_plain_ones(name, intercept, layout):
     assert sums[0] == pytest.approx(losses, rel=1e-3)
     assert sums[2] == pytest.approx(COSTS.sum())
     assert steps.steps == N - 4
+
+
+def one_against_the_rest(y, n_classes, loss="hinge", stride=1):
+    """Weights and sums of averaged steps with that many classes."""
+    sizes, settings = np.random.default_rng(1).uniform(0.05, 0.2, size=D + 1), (1e-2, 0.0, 1.5, 1e-3, 0.75)
+    weights = np.zeros((D + 1, 2, -(-n_classes // 8) * 8), dtype=np.float32)
+    columns = np.stack([np.sqrt(sizes), np.zeros(D + 1)], axis=1)
+    kinds = "free", f"ovr:{loss}", (1.0, 0.0)
+    steps = ClassSteps(weights, columns, np.zeros(D), n_classes, *kinds, settings, stride, 4)
+    sums = steps.learn(from_arrays(scipy.sparse.csr_array(X)).block.arrays, np.arange(N), y, COSTS)
+    found = np.empty((D + 1, n_classes))
+    steps.copy_weights(found.reshape(-1))
+    return found, np.array(sums)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_classes_against_the_rest_are_learned_in_parts(loss, same_bits):
+    """Each class as it would be with seven others, the same bits on any number of threads, sums over all of them."""
+    y = (np.arange(N) % 37).astype(float)
+    few, _ = one_against_the_rest(np.minimum(y, 7.0), 8, loss)
+    many, sums = same_bits(lambda: one_against_the_rest(y, 37, loss, stride=3))
+    assert_allclose(many[:, :7], few[:, :7], rtol=1e-5, atol=1e-6)
+    assert sums[2] == pytest.approx(COSTS[::3].sum())
+    _, first = one_against_the_rest(y, 37, loss, stride=10_000)  # of the first row alone, by zero weights
+    assert first[0] == pytest.approx(COSTS[0] * derivatives(LOSSES[f"ovr_{loss}"], np.zeros(37), 0.0)[0], rel=1e-6)
 
 
 def test_l1_that_waits_is_l1_at_every_row():

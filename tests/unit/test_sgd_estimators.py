@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier as TheirClassifier
 
 import beeline
 from beeline import Model, SGDClassifier, SGDRegressor
-from beeline.exceptions import LabelError, ModelError, ParameterError
+from beeline.exceptions import ConvergenceWarning, LabelError, ModelError, ParameterError
 
 RNG = np.random.default_rng(1)
 N = 6000
@@ -51,6 +51,27 @@ def test_batches_of_any_kind_are_the_same(loss):
     assert stream.score(X, Y) > 0.95
     sparse = learned(SGDClassifier(loss), Y, scipy.sparse.csr_matrix(X))
     np.testing.assert_allclose(known.coef_, sparse.coef_, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "alpha"), [("hinge", 1 / (3 * N)), ("squared_hinge", 1 / (3 * N)), ("logistic", 1e-6)]
+)
+def test_the_strength_has_a_rule(loss, alpha):
+    """Hinges have C = 3 where all rows are at hand; a model goes on with what it has, batches begin with 1e-6."""
+    model = SGDClassifier(loss).fit(X, Y)
+    assert model.alpha_ == pytest.approx(alpha, rel=1e-12)
+    assert SGDClassifier(loss, alpha=1e-3).fit(X, Y).alpha_ == 1e-3
+    model.partial_fit(X[:100], Y[:100])
+    assert model.model_.settings["alpha"] == pytest.approx(alpha, rel=1e-12)
+    assert SGDClassifier(loss).partial_fit(X, Y).model_.settings["alpha"] == 1e-6
+
+
+def test_few_rows_in_few_passes_are_learned_from_too():
+    """An exact solver would not get anywhere in one pass."""
+    once = SGDClassifier("squared_hinge", max_passes=1)
+    with pytest.warns(ConvergenceWarning, match="raise max_passes"):
+        once.fit(X[:800], Y[:800])
+    assert once.score(X[800:], Y[800:]) > 0.9
 
 
 def test_classes_may_be_said_or_appear():

@@ -140,7 +140,7 @@ def test_searches_take_options():
     [
         (
             ("bundle", {"varant": 1}),
-            "the solver 'bundle' has no option 'varant'; there are variant, nonnegative, bounds,",
+            "the solver 'bundle' has no option 'varant'; did you mean 'variant'?",
         ),
         (("dual_cd", {"memory": 1}), "the solver 'dual_cd' has no option 'memory'; it has none"),
         (("bundle", {"variant": "x"}), "variant must be one of ocas, bmrm, line, not 'x'"),

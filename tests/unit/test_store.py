@@ -398,6 +398,21 @@ def resident(store):
     return total
 
 
+def test_rows_are_asked_for_before_they_are_read(tmp_path, monkeypatch):
+    """Of the chunks that they lie in, and only where chunks are read and not mapped."""
+    store = write(tmp_path / "a", [sparse_block(4000, 30)], chunk_bytes=5000)
+    asked = []
+    monkeypatch.setattr("beeline.data.store.reading._OpenPart.will_need", lambda _, *chunks: asked.append(chunks))
+    store.will_need(0, 4000)
+    assert not asked
+    ends = store.chunk_ends
+    small = store.within(20_000)
+    small.will_need(int(ends[1]), int(ends[3]))
+    small.will_need(int(ends[1]), int(ends[3]) + 1)
+    small.will_need(7, 7)
+    assert asked == [(2, 4), (2, 5)]
+
+
 def test_what_lies_beside_rows_is_read_without_them(tmp_path):
     """Rows that were altered, all of them, do not matter to labels, weights and queries; a look at a row finds it."""
     targets = {"labels": np.arange(900.0), "weights": np.linspace(0, 1, 900), "queries": np.arange(900) // 7}

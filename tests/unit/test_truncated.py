@@ -228,7 +228,7 @@ def test_several_classes_and_a_search():
     assert len(model.results_) == 3
     assert 0 < len(model.outliers_) < 120
     worst = max(model.results_, key=lambda result: result.facts["convex_gap"])
-    in_all = f"in all problems together {len(model.outliers_)} rows lie beyond the cap"
+    in_all = f"beyond the cap in any of them: {len(model.outliers_)} rows"
     assert model.report_.sentence == f"of 3 problems, the worst {worst.sentence}; {in_all}"
 
 

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from beeline._words import count
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import Dataset
@@ -94,7 +95,7 @@ class BatchReader(Reader):
             raise DataError("a data set has its own labels and weights; give it alone, or its rows as an array")
         data = X if isinstance(X, Dataset) else from_arrays(X, y, weights=weights, allow_nonfinite=self._lenient)
         if self._n_features not in (None, data.n_features):
-            raise DataError(f"it has {data.n_features:,} features, and those before have {self._n_features:,}")
+            raise DataError(f"it has {count(data.n_features, 'feature')}, and those before have {self._n_features:,}")
         self._n_features = data.n_features
         return data
 

@@ -19,9 +19,10 @@ from beeline.data.convert import convert, is_store, open_reader, open_store
 from beeline.data.core.block import concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.core.memory import available_memory
-from beeline.data.files.finding import SourceFile, find_files
+from beeline.data.files.finding import SourceFile, as_paths, find_files, names_files
 from beeline.data.files.scratch import folder_for_a_while, scratch_folder
 from beeline.data.options import ReadOptions, parse_size, size_in_words
+from beeline.data.reader import Reader, warn_of_passed_over
 from beeline.data.text.prefetch import drop_prefetch
 from beeline.exceptions import ParameterError, StoreError
 
@@ -67,6 +68,13 @@ class Room:
         if self.tell is not None:
             self.tell(sentence)
 
+    def say_passed_over(self, reader: Reader) -> None:
+        """Tell what a reader has passed over; where nobody is told sentences, warn of it."""
+        if self.tell is None:
+            warn_of_passed_over(reader)
+        for sentence in reader.passed_over():
+            self.say(sentence)
+
 
 @contextmanager
 def bounded_rows(
@@ -92,8 +100,10 @@ def bounded_rows(
         return
     files = find_files(paths)
     if room.cache is None and _expected_bytes(files) <= room.rows:
-        data = open_reader(paths, options, progress).read(narrow=narrow)
+        reader = open_reader(paths, options, progress)
+        data = reader.read(narrow=narrow)
         drop_prefetch()
+        room.say_passed_over(reader)
         yield data
         return
     drop_prefetch()
@@ -102,7 +112,9 @@ def bounded_rows(
         store = _made_before(folder)
         if store is None:
             memory = min(2 * room.rows, room.budget or _MOST_TO_CONVERT, _MOST_TO_CONVERT)
-            store = convert(paths, folder, memory=memory, overwrite=True, progress=progress, **reading)
+            reader = open_reader(paths, options, progress)
+            store = convert(reader, folder, memory=memory, overwrite=True)
+            room.say_passed_over(reader)
         yield _loaded(store, room)
 
 
@@ -114,15 +126,14 @@ def read_bounded(
     reading: dict[str, Any],
 ) -> Dataset:
     """As `bounded_rows`, for as long as somebody has the data set."""
-    several = [source] if isinstance(source, str | os.PathLike) else source
-    if not isinstance(several, list | tuple) or not all(isinstance(path, str | os.PathLike) for path in several):
+    if not names_files(source):
         name = "cache" if memory is None else "memory"
         kind = type(source).__name__
         raise ParameterError(Argument(name), f" has no meaning for a source that is no file, but {kind}; leave it out")
     budget = available_memory() if memory is None else parse_size(memory)
     room = Room(budget // 2, None if memory is None else budget, cache=None if cache is None else Path(cache))
     stack = ExitStack()
-    data = stack.enter_context(bounded_rows([os.fspath(path) for path in several], reading, room, progress))
+    data = stack.enter_context(bounded_rows(as_paths(source), reading, room, progress))
     if isinstance(data, ArrayDataset) or memory is None:  # in memory, or in a cache, which stays
         stack.close()
         return data

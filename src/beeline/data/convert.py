@@ -29,7 +29,7 @@ from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.files.finding import SourceFile, common_format, find_files
 from beeline.data.files.scratch import folder_for_a_while
 from beeline.data.options import ReadOptions, parse_size
-from beeline.data.reader import Progress, Reader, RestartReading
+from beeline.data.reader import Progress, Reader, RestartReading, warn_of_passed_over
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.recipe.scaling import ScalingLearner
 from beeline.data.tables.frames import from_frame, is_frame
@@ -85,7 +85,10 @@ def read(
     chosen = ReadOptions(**options)
     if is_frame(source):
         return from_frame(source, chosen, progress)
-    return _as_reader(source, chosen, progress).read()
+    reader = _as_reader(source, chosen, progress)
+    data = reader.read()
+    warn_of_passed_over(reader)
+    return data
 
 
 def convert(  # noqa: PLR0913 — what a user may give
@@ -153,7 +156,7 @@ def convert(  # noqa: PLR0913 — what a user may give
             )
     budget = parse_size(memory)
     chosen = ReadOptions(**options)
-    reader = _as_reader(source, chosen, progress)
+    walked = reader = _as_reader(source, chosen, progress)
     with ExitStack() as stack:
         if merge:
             from beeline.data.merging import MergingReader
@@ -164,7 +167,10 @@ def convert(  # noqa: PLR0913 — what a user may give
         writer = StoreWriter(path, overwrite=overwrite, memory=budget // 2, shuffle=(seed or 0) if shuffle else None)
         with writer:
             n_features = _write_all(reader, writer, budget // 2)
-            return writer.finish(reader.recipe, n_features)
+            store = writer.finish(reader.recipe, n_features)
+    if not isinstance(source, Reader):  # whoever made it asks it
+        warn_of_passed_over(walked)
+    return store
 
 
 @contextmanager

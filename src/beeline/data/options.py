@@ -7,21 +7,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, get_args
 
+from beeline._numbers import as_choice
 from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from beeline.data.recipe.recipe import Recipe
 
-__all__ = ["Format", "Layout", "Missing", "ReadOptions", "Scale", "parse_size", "size_in_words"]
+__all__ = ["Extra", "Format", "Layout", "Missing", "ReadOptions", "Scale", "parse_size", "size_in_words"]
 
 Format = Literal["auto", "libsvm", "csv", "parquet", "arrow", "npz"]
-Missing = Literal["error", "zero", "mean"]
+Missing = Literal["error", "zero", "mean", "drop"]
+Extra = Literal["error", "ignore"]
 Scale = Literal["none", "minmax", "standard", "maxabs", "unit-norm"]
 Layout = Literal["auto", "dense", "sparse"]
 Dtype = Literal["auto", "float64", "float32"]
 
-_CHOICES = {"format": Format, "missing": Missing, "scale": Scale, "layout": Layout, "dtype": Dtype}
+_CHOICES = {"format": Format, "missing": Missing, "extra": Extra, "scale": Scale, "layout": Layout, "dtype": Dtype}
 _DELIMITER = re.compile(r"[^\r\n\"\0\x80-\U0010ffff]")
 
 
@@ -49,7 +51,10 @@ class ReadOptions:
         Whether the first line of a CSV file holds the names of the columns; if not, they are named f1, f2, …. When not
         said, names are expected, and a first line that looks like data raises.
     missing
-        What missing values in a table become.
+        What missing values in a table become; `drop` leaves out the rows that have any, also in the label, and counts
+        them.
+    extra
+        Columns of a table that the recipe does not know are an error, or ignored.
     max_categories
         How many categories a text column of a table may have; more are taken as a mistake.
     scale
@@ -75,6 +80,8 @@ class ReadOptions:
         Let NaN and infinite values pass.
     recipe
         Read by this recipe, learned before, instead of learning one.
+    targets
+        Whether labels, weights and query ids of a table are read; if not, nothing is asked of their columns.
     """
 
     format: Format = "auto"
@@ -86,6 +93,7 @@ class ReadOptions:
     delimiter: str | None = None
     header: bool | None = None
     missing: Missing = "error"
+    extra: Extra = "error"
     max_categories: int = 100_000
     scale: Scale = "none"
     dtype: Dtype = "auto"
@@ -97,12 +105,11 @@ class ReadOptions:
     skip_bad_lines: bool = False
     allow_nonfinite: bool = False
     recipe: Recipe | None = None
+    targets: bool = True
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
-            value, allowed = getattr(self, name), get_args(choices)
-            if value not in allowed:
-                raise ParameterError(Argument(name), f" must be one of {', '.join(allowed)}, not {value!r}")
+            as_choice(name, getattr(self, name), get_args(choices))
         for name in ("label", "weight", "query", "delimiter"):
             if not isinstance(value := getattr(self, name), str | None):
                 raise ParameterError(Argument(name), f" must be text, not {value!r}; write it in quotes")
@@ -124,6 +131,11 @@ class ReadOptions:
             raise ParameterError(Argument("hash"), f" must be a number of bits from 1 to 30, not {self.hash}")
         if self.max_categories < 1:
             raise ParameterError(Argument("max_categories"), f" must be at least 1, not {self.max_categories}")
+
+    @property
+    def fills_missing(self) -> bool:
+        """Whether missing values are filled."""
+        return self.missing in ("zero", "mean")
 
     @property
     def value_type(self) -> Literal["float64", "float32"]:

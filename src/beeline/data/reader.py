@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from beeline._warnings import calls_inside
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.recipe.recipe import Recipe
-from beeline.exceptions import DataError, FormatError
+from beeline.exceptions import DataError, DataWarning, FormatError
 
-__all__ = ["BadLines", "NoProgress", "Progress", "Reader", "RestartReading"]
+__all__ = ["BadLines", "NoProgress", "PassesOver", "Progress", "Reader", "RestartReading", "warn_of_passed_over"]
 
 
 class Progress(Protocol):
@@ -33,6 +35,13 @@ class NoProgress:
 
     def advance(self, n_bytes: int, n_rows: int = 0) -> None:
         """Do nothing."""
+
+
+class PassesOver(Protocol):
+    """What may have to pass over some of what it reads."""
+
+    def passed_over(self) -> list[str]:
+        """What was passed over, a sentence each."""
 
 
 @dataclass
@@ -80,6 +89,13 @@ class Reader(ABC):
         self.prepare(memory)
         yield from self.blocks(memory)
 
+    def passed_over(self) -> list[str]:
+        """What the last walk passed over, a sentence each."""
+        bad = self.bad_lines
+        if not bad.count:
+            return []
+        return [f"{bad.count:,} bad line{'s' * (bad.count != 1)} skipped; the first: {bad.examples[0]}"]
+
     @property
     @abstractmethod
     def recipe(self) -> Recipe:
@@ -97,6 +113,12 @@ class Reader(ABC):
         if not blocks:
             raise DataError("the source has no rows")
         return ArrayDataset(concatenate(blocks), self.recipe)
+
+
+def warn_of_passed_over(walk: PassesOver) -> None:
+    """Warn of what was passed over, where beeline was called."""
+    for sentence in walk.passed_over():
+        warnings.warn(sentence, DataWarning, stacklevel=calls_inside() + 1)
 
 
 _PIECE = 64 << 20

@@ -11,6 +11,7 @@ import numpy as np
 
 from beeline._sentences import Argument
 from beeline._types import AnyArray
+from beeline._words import count
 from beeline.data.batches import batches_of, gives_batches, is_arrow_stream
 from beeline.data.convert import by_recipe, is_store, open_files, open_reader
 from beeline.data.core.arrays import from_arrays, is_array
@@ -117,7 +118,7 @@ class RowStream:
         if y is None or len(np.asarray(y)) != block.n_rows:
             raise LabelError("there must be a label for each row; give (X, y)")
         if not block.is_sparse and self._width not in (None, block.n_features):
-            raise DataError(f"it has {block.n_features:,} features, and those before have {self._width:,}")
+            raise DataError(f"it has {count(block.n_features, 'feature')}, and those before have {self._width:,}")
         self._width = block.n_features
         return LabelledRows(block, np.asarray(y))
 

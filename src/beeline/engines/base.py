@@ -186,6 +186,9 @@ class Rows(ABC):
     def read(self, start: int, stop: int) -> Block:
         """Rows start … stop−1 in this process, for solvers that go on with some rows at a time."""
 
+    def will_need(self, start: int, stop: int) -> None:  # noqa: B027 — a hint
+        """Say that rows start … stop−1 are read soon."""
+
     def runs(self, nbytes: int) -> list[tuple[int, int]]:
         """All rows in runs of about so many bytes, (start, stop), each of which `read` reads without any others.
 

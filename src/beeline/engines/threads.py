@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from beeline._forks import ForkSafeLock
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Ints
+from beeline._words import count
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.engines.base import Engine, Origin, Promise, Rows, RowVector, Verb
@@ -57,18 +58,12 @@ class Threads(Engine):
 
     def open(self, data: Dataset, groups: Ints | None = None) -> LocalRows:
         """Runs of rows; of whole chunks, where they lie on disk and have no groups."""
+        keep_freed_memory(keep=self.memory is None)  # for the next training; a budget has no room for it
         if self.memory is None:
-            _keep_freed_memory()
             return LocalRows(data, shards_of(data, _SHARD_BYTES, self.n_shards, groups))
         size = self.shard_bytes(self.memory)
         data = data.within(size)
         return LocalRows(data, shards_of(data, size, self.n_shards, groups), self.memory)
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Once, where nothing was said about memory: what a training frees is there for the next one."""
-    keep_freed_memory()
 
 
 def shards_of(data: Dataset, memory: int, n_shards: int | None, groups: Ints | None = None) -> list[Shard]:
@@ -182,7 +177,9 @@ class LocalRows(Rows):
 
     def _check_length(self, column: AnyArray) -> None:
         if len(column) != self.n_rows:
-            raise ParameterError(f"{len(column)} entries do not match {self.n_rows} rows", parameter="column")
+            raise ParameterError(
+                f"{count(len(column), 'entry', 'entries')} do not match {count(self.n_rows, 'row')}", parameter="column"
+            )
 
     def _kept(self, parts: Iterable[AnyArray]) -> RowVector:
         """A part for each shard; on disk where memory is limited."""
@@ -234,22 +231,35 @@ class LocalRows(Rows):
 
     def _by_shard(self, parts: Sequence[Any], positions: Ints) -> Iterator[tuple[AnyArray, AnyArray | slice, Ints]]:
         """(the part of a vector, which of the positions lie there, and where), shard by shard."""
-        if self.n_shards == 1:
+        if self.n_shards == 1 or not len(positions):
             yield parts[0], slice(None), positions
             return
-        shards = np.searchsorted([shard.stop for shard in self.shards], positions, side="right")
+        ends = [shard.stop for shard in self.shards]
+        number = bisect_right(ends, int(positions.min()))
+        if positions.max() < ends[number]:  # as rows that lie side by side mostly do
+            yield parts[number], slice(None), positions - self.shards[number].start
+            self._touched(parts[number], len(positions))
+            return
+        shards = np.searchsorted(ends, positions, side="right")
         order = np.argsort(shards.astype(np.min_scalar_type(self.n_shards)), kind="stable")  # in linear time, mostly
         cuts = np.flatnonzero(np.diff(shards[order])) + 1
-        for some in np.split(order, cuts) if len(order) else []:
+        for some in np.split(order, cuts):
             number = int(shards[some[0]])
-            part = parts[number]
-            yield part, some, positions[some] - self.shards[number].start
-            if self._disk is not None:
-                self._disk.scratch.touched(min(part.nbytes, _PAGE * len(some)))
+            yield parts[number], some, positions[some] - self.shards[number].start
+            self._touched(parts[number], len(some))
+
+    def _touched(self, part: AnyArray, count: int) -> None:
+        """Count pages of a vector on disk, of which so many entries were looked at."""
+        if self._disk is not None:
+            self._disk.scratch.touched(min(part.nbytes, _PAGE * count))
 
     def read(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view or read."""
         return self.data.rows(start, stop)
+
+    def will_need(self, start: int, stop: int) -> None:
+        """Say so to the data set."""
+        self.data.will_need(start, stop)
 
     def runs(self, nbytes: int) -> list[tuple[int, int]]:
         """Runs of whole chunks; of rows in memory, all of them are one."""

@@ -20,6 +20,7 @@ from beeline.estimators.linear_model import LinearModel
 from beeline.estimators.novelty import NoveltyDetector
 from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRegressor
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
+from beeline.estimators.ridge import Ridge, RidgeClassifier
 from beeline.estimators.stochastic import SGDClassifier, SGDRegressor
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "NoveltyDetector",
     "PoissonRegressor",
     "QuantileRegressor",
+    "Ridge",
+    "RidgeClassifier",
     "SGDClassifier",
     "SGDRegressor",
     "TweedieRegressor",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from os import PathLike
 from typing import Any, Literal, Self
@@ -13,8 +13,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from beeline._numbers import as_function, as_number
@@ -22,12 +20,16 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
-from beeline.data.core.labels import LabelSets
-from beeline.data.tables.frames import is_frame
+from beeline.data.files.finding import names_files
+from beeline.data.tables.frames import has_text, is_frame
 from beeline.engines import Resources
+from beeline.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from beeline.estimators.display import certificate_html
+from beeline.estimators.foreign import hint_at, with_hints
+from beeline.estimators.given import check_classes, frame_errors, own_labels, plain_rows, read_frame, score_of_several
+from beeline.estimators.offering import no_probabilities, no_scores, offered_unless
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
-from beeline.kernels import value_range
 from beeline.metrics import accuracy, r2
 from beeline.model import Model, Report
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
@@ -36,7 +38,7 @@ from beeline.solvers.base import Callback, Step
 from beeline.solvers.registry import SolverLike
 from beeline.solvers.result import rows_outside
 
-__all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegressor", "mixture", "one_of"]
+__all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegressor", "mixture"]
 
 FitIntercept = bool | Literal["regularized"]
 
@@ -44,15 +46,7 @@ _FLOATS = (np.float64, np.float32)
 _NOTHING_SAID = Resources()
 
 
-def _is_classifier(estimator: LinearEstimator) -> bool:
-    return estimator._classifies
-
-
-def _has_probabilities(estimator: LinearEstimator) -> bool:
-    return estimator._gives_probabilities()
-
-
-class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """Base of all estimators: a linear model with scikit-learn's interface."""
 
     fit_intercept: FitIntercept
@@ -74,6 +68,35 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     classes_: AnyArray
     n_features_in_: int
     feature_names_in_: AnyArray
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_hints(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+        """Set parameters, as in scikit-learn.
+
+        Parameters
+        ----------
+        **params
+            Parameters by their names.
+        """
+        known = self._get_param_names()
+        for name in params:
+            if name.partition("__")[0] not in known:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}; {hint_at(name, known)}", parameter=name
+                )
+        super().set_params(**params)
+        return self
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram; of a fitted estimator with its certificate."""
+        diagram: str = super()._html_repr()
+        if not self._is_trained():
+            return diagram
+        return diagram + certificate_html(self.report_, getattr(self, "selection_", None))
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
@@ -108,13 +131,14 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """Whether the loss's epsilon is to be searched for with C."""
         return False
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:  # noqa: ANN401
         """Train the model.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset or Store
-            The rows.
+            The rows. Of a frame, text becomes indicators as in `beeline.read`.
         y : array-like, default=None
             A label a row. May be left out for a data set that has its labels inside.
         sample_weight : array-like or float, default=None
@@ -129,6 +153,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self
         """
         as_function("callback", self.callback)
+        self._refuse_levels()
         settings = Settings(
             intercept=self._intercept(),
             solver=self._solver_for(X),
@@ -141,8 +166,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             **self._settings(),
         )
         grouped = settings.the_loss.scope == "group"
+        task = FitTask.begun(self, X, y, sample_weight)
         if settings.searches:
-            settings = replace(settings, selecting=self._selecting(groups))
+            settings = replace(settings, selecting=self._selecting(groups, task))
         else:
             self._refuse_search_options(None if grouped else groups)
         data, labels = self._training_data(X, y)
@@ -152,7 +178,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             labels,
             sample_weight=self._weights(sample_weight, data.n_rows),
             groups=groups if grouped else None,
-            callback=self._on_step if self.verbose or self.callback is not None else None,
+            callback=partial(self._on_step, task) if self.verbose or self.callback or task else None,
             start=self._start(data, labels),
             feature_names=list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
         )
@@ -161,12 +187,22 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if self.model_.classes is not None:
             self.classes_ = self.model_.classes
         self.n_iter_ = max(1, round(self.report_.passes))
+        if task is not None:
+            task.end()
         fitted.remove_checkpoint()
         return self
 
     def _solver_for(self, X: Any) -> SolverLike:  # noqa: ANN401
         """Who minimises, over these rows."""
         return self.solver
+
+    def _refuse_levels(self) -> None:
+        """`verbose` is no level: there is one kind of line."""
+        if self.verbose not in (False, True):
+            raise ParameterError(
+                Argument("verbose"),
+                f" must be True or False, a line after every iteration or none, not {self.verbose!r}",
+            )
 
     def _refuse_search_options(self, groups: Any) -> None:  # noqa: ANN401
         if groups is not None:
@@ -180,15 +216,27 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             raise ParameterError(
                 Argument("epsilon", "auto"), " is searched for together with C; give ", Argument("C", "auto"), " too"
             )
+        strength = "alpha" if hasattr(self, "alpha") else "C"
+        # Pairs of rows pass: scikit-learn's checks set them in every estimator that has `cv`, also without a search.
+        folds, scoring = getattr(self, "cv", None), getattr(self, "scoring", None)
+        other_folds = not isinstance(folds, list) and folds is not None and not (isinstance(folds, int) and folds == 5)
+        for name, given in (("cv", other_folds), ("scoring", scoring is not None)):
+            if given:
+                raise ParameterError(
+                    Argument(name),
+                    " has no meaning without a search; give ",
+                    Argument(strength, "auto"),
+                    ", or leave it out",
+                )
 
-    def _selecting(self, groups: Any) -> Selecting:  # noqa: ANN401
+    def _selecting(self, groups: Any, task: FitTask | None) -> Selecting:  # noqa: ANN401
         return Selecting(
             folds=5 if self.cv is None else self.cv,
             metric=self.scoring,
             groups=groups,
             search_epsilon=self._searches_epsilon,
             max_passes=self.max_passes,
-            on_point=self._on_point if self.verbose else None,
+            on_point=partial(self._on_point, task) if self.verbose or task is not None else None,
         )
 
     def _remember(self, fitted: Fitted) -> None:
@@ -210,35 +258,35 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, Dataset or Store
-            The rows.
+        X : array-like, sparse matrix, data frame, Dataset, Store or path
+            The rows. Files, and frames where the model has a recipe, are read by the recipe.
         """
-        predicted = self._fitted_model().predict(self._rows(X))
+        predicted = self._fitted_model().predict(self._to_score(X))
         return predicted.reshape(len(predicted), -1) if self._several else predicted
 
-    @available_if(_is_classifier)  # type: ignore[untyped-decorator]
+    @offered_unless(no_scores)
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
         """The scores: one a row for two classes, otherwise one a row and class.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, Dataset or Store
-            The rows.
+        X : array-like, sparse matrix, data frame, Dataset, Store or path
+            The rows. Files, and frames where the model has a recipe, are read by the recipe.
         """
-        return self._fitted_model().decision_function(self._rows(X))
+        return self._fitted_model().decision_function(self._to_score(X))
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @offered_unless(no_probabilities)
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """The probability of each class, of shape (n_rows, classes).
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, Dataset or Store
-            The rows.
+        X : array-like, sparse matrix, data frame, Dataset, Store or path
+            The rows. Files, and frames where the model has a recipe, are read by the recipe.
         """
-        return self._fitted_model().predict_proba(self._rows(X))
+        return self._fitted_model().predict_proba(self._to_score(X))
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @offered_unless(no_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """The logarithms of `predict_proba`."""
         return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
@@ -254,17 +302,17 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         X, y, sample_weight
             As for `fit`.
         """
-        model, rows = self._fitted_model(), self._rows(X)
+        model, rows = self._fitted_model(), self._rows(X, targets=y is None)
         weights = self._weights(sample_weight, rows.n_rows)
         weights = rows.weights if weights is None else weights
         predicted = model.predict(rows)
         if self._several:
-            return _score_of_several(model, np.asarray(y), predicted.reshape(len(predicted), -1), weights)
+            return score_of_several(model, np.asarray(y), predicted.reshape(len(predicted), -1), weights)
         if model.classes is None:
-            return self._agreement(np.asarray(_own_labels(rows) if y is None else y, np.float64), predicted, weights)
+            return self._agreement(np.asarray(own_labels(rows) if y is None else y, np.float64), predicted, weights)
         if y is None:
             recipe = rows.recipe
-            return accuracy(model.label_numbers(_own_labels(rows), recipe), model.label_numbers(predicted), weights)
+            return accuracy(model.label_numbers(own_labels(rows), recipe), model.label_numbers(predicted), weights)
         return accuracy(np.asarray(y), predicted, weights)
 
     def _agreement(self, y: Floats, predicted: Floats, weights: Floats | None) -> float:
@@ -304,20 +352,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
+        if is_frame(X) and has_text(X):
+            X = read_frame(X)
         if not isinstance(X, Dataset):
-            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS}
-            if not self._needs_labels:
-                return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
-            options |= {"y_numeric": not self._classifies, "multi_output": self._several}
-            if not self._several and (data := _plain_rows(X, y)) is not None:
-                self.n_features_in_ = data.n_features
-                self.__dict__.pop("feature_names_in_", None)
-            else:
-                X, y = validate_data(self, X, y, **options)
-                data = from_arrays(X, allow_nonfinite=True)
-            if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
-                _check_classes(y)
-            return data, y
+            return self._array_data(X, y)
         self.n_features_in_ = X.n_features
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -330,12 +368,37 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             if y.ndim != 1 + self._several or len(y) != X.n_rows:
                 what = "a row of labels" if self._several else "one label"
                 raise LabelError(f"y must have {what} a row, {X.n_rows} in all, not shape {y.shape}")
+            self._look_at_classes(y)
         return X, y
 
-    def _rows(self, X: Any) -> Dataset:  # noqa: ANN401
-        if isinstance(X, Dataset) or (is_frame(X) and self.model_.recipe is not None):
-            # Columns of a frame become features as those of the training data did.
-            return Resources(self.memory).holding(self.model_.dataset(X))
+    def _array_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS}
+        if self._needs_labels and not self._several and (data := plain_rows(X, y)) is not None:
+            self.n_features_in_ = data.n_features
+            self.__dict__.pop("feature_names_in_", None)
+            self._look_at_classes(y)
+            return data, y
+        with frame_errors(X):
+            if not self._needs_labels:
+                return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
+            options |= {"y_numeric": not self._classifies, "multi_output": self._several}
+            X, y = validate_data(self, X, y, **options)
+        self._look_at_classes(y)
+        return from_arrays(X, allow_nonfinite=True), y
+
+    def _look_at_classes(self, y: AnyArray) -> None:
+        if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
+            check_classes(y)
+
+    def _to_score(self, X: Any) -> Any:  # noqa: ANN401
+        """The rows as the model takes them; files are read a block at a time."""
+        return X if names_files(X) else self._rows(X)
+
+    def _rows(self, X: Any, *, targets: bool = False) -> Dataset:  # noqa: ANN401
+        """The rows; `targets`: with the labels and weights of files and frames that have them."""
+        if isinstance(X, Dataset) or names_files(X) or (is_frame(X) and self.model_.recipe is not None):
+            # Columns of a table become features as those of the training data did.
+            return Resources(self.memory).holding(self.model_.dataset(X, targets=targets))
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
 
@@ -378,20 +441,19 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             outputs = 1 if not self._several else 0 if labels is None else labels.shape[1]
             fits = self.model_.kind in ("regression", "multilabel") and self.model_.n_outputs == outputs
             return self.model_ if fits else None
-        y = _own_labels(data) if labels is None else labels
+        y = own_labels(data) if labels is None else labels
         return self.model_ if np.array_equal(np.unique(y), self.classes_) else None
 
-    def _on_step(self, step: Step) -> bool | None:
+    def _on_step(self, task: FitTask | None, step: Step) -> bool:
         if self.verbose:
-            sys.stdout.write(
-                f"pass {step.passes:6.0f}   objective {step.objective:.6g}   gap {100 * step.gap:.3g} %   "
-                f"{step.seconds:.1f} s\n"
-            )
-        return self.callback(step) if self.callback is not None else None
+            sys.stdout.write(f"{step}\n")
+        ended = self.callback is not None and bool(self.callback(step))
+        return (task is not None and task.end_of("iteration", step.model)) or ended
 
-    @staticmethod
-    def _on_point(point: PathPoint) -> None:
-        sys.stdout.write(f"C {point.C:10.4g}   score {point.score:.6g} ± {point.spread:.2g}   {point.seconds:.2f} s\n")
+    def _on_point(self, task: FitTask | None, point: PathPoint) -> bool:
+        if self.verbose:
+            sys.stdout.write(f"{point}\n")
+        return task is not None and task.end_of("value of C")
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
@@ -417,57 +479,8 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return False
 
 
-def _plain_rows(X: Any, y: Any) -> Dataset | None:  # noqa: ANN401
-    """The rows, if scikit-learn would take both arrays as they are: its look takes longer than small trainings."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray:
-        return None
-    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size or not (X.dtype.isnative and y.dtype.isnative):
-        return None
-    if X.dtype.char not in "fd" or (y.dtype.kind not in "biu" and y.dtype.char not in "fd"):
-        return None
-    if y.dtype.kind == "f" and not _are_finite(value_range(np.ascontiguousarray(y))):
-        return None
-    data = from_arrays(X, allow_nonfinite=True)
-    return data if data.value_range is not None and _are_finite(data.value_range) else None
-
-
-def _are_finite(ends: tuple[float, float]) -> bool:
-    return math.isfinite(ends[0]) and math.isfinite(ends[1])
-
-
 def mixture(l1_ratio: float) -> Regularizer:
     """L2, L1 or the elastic net between them."""
     if as_number("l1_ratio", l1_ratio) in (0, 1):
         return L1() if l1_ratio else L2()
     return ElasticNet(l1_ratio)
-
-
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise when a parameter is none of its choices."""
-    if value not in choices:
-        raise ParameterError(Argument(name), f" must be one of {', '.join(choices)}, not {value!r}")
-
-
-def _score_of_several(model: Model, y: AnyArray, predicted: AnyArray, weights: Floats | None) -> float:
-    """The part of the sets that are predicted, or the mean of R² over the numbers of a row."""
-    if y.shape != predicted.shape:
-        raise LabelError(f"y must have the shape {predicted.shape}, not {y.shape}")
-    if model.multilabel:
-        return accuracy(np.ones(len(y), bool), (y == predicted).all(axis=1), weights)
-    columns = zip(y.astype(np.float64).T, predicted.T, strict=True)
-    return float(np.mean([r2(np.ascontiguousarray(a), np.ascontiguousarray(b), weights) for a, b in columns]))
-
-
-def _own_labels(data: Dataset) -> Floats:
-    labels = data.labels
-    if labels is None or isinstance(labels, LabelSets):
-        raise LabelError("the data have no single label a row; pass y")
-    return labels
-
-
-def _check_classes(y: AnyArray) -> None:
-    """As scikit-learn looks at them; labels that cannot be compared get a sentence of ours."""
-    try:
-        check_classification_targets(y)
-    except TypeError:
-        raise LabelError("labels of different types cannot be told apart; make them all numbers or all texts") from None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Literal
 
-from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one_of
+from beeline._numbers import as_choice
+from beeline.estimators.base import FitIntercept, LinearClassifier, mixture
 from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto
 from beeline.solvers.base import Callback
@@ -106,10 +107,10 @@ class LinearSVC(LinearClassifier):
         self.verbose = verbose
 
     def _settings(self) -> dict[str, Any]:
-        one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        as_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         usual = "hinge" if self.multi_class == "crammer_singer" else "squared_hinge"
         loss = usual if self.loss is None else self.loss
-        one_of("loss", loss, _SVC_LOSSES)
+        as_choice("loss", loss, _SVC_LOSSES)
         return {
             "loss": loss,
             "C": self.C,
@@ -199,7 +200,7 @@ class LogisticRegression(LinearClassifier):
         self.verbose = verbose
 
     def _settings(self) -> dict[str, Any]:
-        one_of("multi_class", self.multi_class, ("auto", "softmax", "ovr"))
+        as_choice("multi_class", self.multi_class, ("auto", "softmax", "ovr"))
         return {
             "loss": "logistic",
             "C": self.C,

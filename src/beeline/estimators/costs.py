@@ -5,7 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Literal
 
-from beeline.estimators.base import FitIntercept, LinearClassifier, mixture, one_of
+from beeline._numbers import as_choice
+from beeline.estimators.base import FitIntercept, LinearClassifier, mixture
 from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto
 from beeline.losses import CrammerSinger, Loss, MulticlassMargin, ScaledMulticlassMargin
@@ -107,7 +108,7 @@ class CostSensitiveClassifier(LinearClassifier):
         }
 
     def _loss(self) -> Loss:
-        one_of("rescaling", self.rescaling, ("margin", "slack"))
+        as_choice("rescaling", self.rescaling, ("margin", "slack"))
         if self.cost_matrix is None:  # the two are the same then, and this one has the faster solver
             return CrammerSinger()
         return (MulticlassMargin if self.rescaling == "margin" else ScaledMulticlassMargin)(self.cost_matrix)

@@ -30,17 +30,18 @@ alpha : float or "auto", default=1.0
     cross-validation, and trains on all rows with it.
 """,
     "alpha_sgd": """
-alpha : float, default=1e-6
-    What multiplies the regularizer; larger means stronger regularization. scikit-learn's default is 1e-4.
+alpha : float or None, default=None
+    What multiplies the regularizer; larger means stronger regularization. None: 1e-6, but 1/(3n) for hinges where all n
+    rows are at hand. scikit-learn's default is 1e-4.
 """,
     "solving_sgd": """
 shuffle : bool, default=True
     Whether the rows of a batch are learned from in a random order; otherwise as they lie. `fit` with all rows at hand
     takes them in random order in any case.
 solver : str, tuple or Solver, default="auto"
-    For `fit` with all rows at hand: "auto" is "sgd" from 5,000 rows on; with fewer, where the optimum takes no longer,
-    it is the fastest solver that certifies it. "sgd" is always stochastic, ("sgd", {"variant": "pegasos"}) has options.
-    Batches are learned from by "sgd".
+    For `fit` with all rows at hand: "auto" is "sgd" from 5,000 rows on, or with fewer than 100 passes; else, where the
+    optimum takes no longer, it is the fastest solver that certifies it. "sgd" is always stochastic,
+    ("sgd", {"variant": "pegasos"}) has options. Batches are learned from by "sgd".
 tol : float, default=1e-4
     For a solver that certifies: stop when the model is at most this far, relatively, from the optimum.
 max_passes : float, default=1000

@@ -119,7 +119,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         X : array-like, sparse matrix, data frame, Dataset or Store
             The rows.
         """
-        return self._fitted_model().decision_function(self._rows(X))
+        return self._fitted_model().decision_function(self._to_score(X))
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
         """`score_samples` without `offset_`: negative for outliers.

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -14,15 +15,18 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
+from beeline._words import count
 from beeline.data.batches import gives_batches, is_arrow_stream
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
 from beeline.data.options import ReadOptions
 from beeline.estimators.base import LinearEstimator, mixture
+from beeline.estimators.callbacks import FitTask, with_callbacks
 from beeline.exceptions import ModelError, ParameterError
 from beeline.fitting import Settings
+from beeline.fitting.fit import Fitted
 from beeline.fitting.online import Online
-from beeline.fitting.online_settings import online_settings
+from beeline.fitting.online_settings import ALPHA, default_strength, online_settings, settings_of_model
 from beeline.fitting.stream import StreamStep, StreamTraining
 from beeline.losses import Loss, get_loss
 from beeline.model import Model
@@ -32,6 +36,7 @@ from beeline.solvers.registry import SolverLike
 __all__ = ["OnlineEstimator", "Progress"]
 
 _FEW = 5000  # rows, up to which "auto" has the optimum itself
+_ENOUGH = 100  # passes, with which exact solvers get there
 Progress = Callable[[Step | StreamStep], bool | None]
 
 
@@ -56,7 +61,7 @@ class OnlineEstimator(LinearEstimator):
     """What the stochastic classifier and regression share."""
 
     loss: str | Loss
-    alpha: float
+    alpha: float | None
     l1_ratio: float
     shuffle: bool
     _trained: _Trained
@@ -85,8 +90,10 @@ class OnlineEstimator(LinearEstimator):
                 f"the loss {loss.name!r} is for {'classes' if loss.classifies else 'numbers'}; take another",
                 parameter="loss",
             )
-        return {"loss": loss, "alpha": self.alpha, "regularizer": mixture(self.l1_ratio)}
+        strength = default_strength(loss) if self.alpha is None else {"alpha": self.alpha}
+        return {"loss": loss, "regularizer": mixture(self.l1_ratio), **strength}
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:  # noqa: ANN401
         """Train the model, in as many passes as it takes; batches that come once are learned from once.
 
@@ -106,14 +113,23 @@ class OnlineEstimator(LinearEstimator):
         if not _comes_once(X):
             return super().fit(X, y, sample_weight, groups)
         self._refuse_beside_batches(y, sample_weight, groups)
-        if self.warm_start and self._is_trained():
-            return self._learn_batches(self._going_on(None), X)
-        self.__dict__.pop("feature_names_in_", None)
-        return self._learn_batches(self._new_online(None), X)
+        task = FitTask.begun(self, None, None, None)
+        again = self.warm_start and self._is_trained()
+        if not again:
+            self.__dict__.pop("feature_names_in_", None)
+        self._learn_batches(self._going_on(None) if again else self._new_online(None), X, task)
+        if task is not None:
+            task.end()
+        return self
 
     def _solver_for(self, X: Any) -> SolverLike:  # noqa: ANN401
         rows = X.n_rows if isinstance(X, Dataset) else _num_samples(X)
-        return self.solver if self.solver != "auto" or rows <= _FEW else "sgd"
+        exact = rows <= _FEW and self.max_passes >= _ENOUGH
+        return self.solver if self.solver != "auto" or exact else "sgd"
+
+    def _remember(self, fitted: Fitted) -> None:
+        super()._remember(fitted)
+        self.alpha_ = float(settings_of_model(fitted.model).alpha or 0.0)  # also where a rule says C
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:  # noqa: ANN401
         if _comes_once(X):
@@ -131,7 +147,9 @@ class OnlineEstimator(LinearEstimator):
         known: int | None = getattr(self, "n_features_in_", None)
         if isinstance(X, Dataset):
             if not first and X.n_features != known:
-                raise ParameterError(f"X has {X.n_features} features, but those before have {known}", parameter="X")
+                raise ParameterError(
+                    f"X has {count(X.n_features, 'feature')}, but those before have {known}", parameter="X"
+                )
             return self._training_data(X, y)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
         options["y_numeric"] = not self._classifies
@@ -163,7 +181,9 @@ class OnlineEstimator(LinearEstimator):
     def _online_settings(self) -> Settings:
         solver = "sgd" if self.solver == "auto" else self.solver
         more = {"intercept": self._intercept(), "solver": solver, "seed": self._seed()}
-        return online_settings(self._settings() | more)
+        said = self._settings() | more | {"alpha": ALPHA if self.alpha is None else self.alpha}
+        said.pop("C", None)
+        return online_settings(said)
 
     def _refuse_changes(self, learned: Settings) -> None:
         """Refuse to go on where a parameter says something else than what was learned by."""
@@ -176,25 +196,25 @@ class OnlineEstimator(LinearEstimator):
         ):
             if values[0] != values[1]:
                 raise ParameterError(Argument(name), " cannot change between batches; call fit to begin anew")
-        if not math.isclose(float(now.alpha or 0.0), float(learned.alpha or 0.0), rel_tol=1e-9):
+        if self.alpha is not None and not math.isclose(self.alpha, float(learned.alpha or 0.0), rel_tol=1e-9):
             raise ParameterError(Argument("alpha"), " cannot change between batches; call fit to begin anew")
 
-    def _training(self, online: Online) -> StreamTraining:
-        watched = self.verbose or self.callback is not None
+    def _training(self, online: Online, task: FitTask | None = None) -> StreamTraining:
+        watched = self.verbose or self.callback is not None or task is not None
         return StreamTraining(
             online,
             time_limit=self.time_limit,
             memory=self.memory,
             shuffle=bool(self.shuffle),
-            callback=self._on_stream_step if watched else None,
+            callback=partial(self._on_stream_step, online, task) if watched else None,
         )
 
-    def _learn_batches(self, online: Online, batches: Any) -> Self:  # noqa: ANN401
+    def _learn_batches(self, online: Online, batches: Any, task: FitTask | None = None) -> Self:  # noqa: ANN401
         if is_arrow_stream(batches):
             raise ParameterError(
                 "a stream of Arrow record batches needs to know its columns; train by beeline.fit_stream", parameter="X"
             )
-        training = self._training(online)
+        training = self._training(online, task)
         training.add(batches, ReadOptions())
         return self._keep(training)
 
@@ -209,11 +229,11 @@ class OnlineEstimator(LinearEstimator):
             self.classes_ = online.names.sorted
         return self
 
-    def _on_stream_step(self, step: StreamStep) -> bool | None:
+    def _on_stream_step(self, online: Online, task: FitTask | None, step: StreamStep) -> bool:
         if self.verbose:
-            error = "" if math.isnan(step.error) else f"   wrong {100 * step.error:.3g} %"
-            sys.stdout.write(f"rows {step.rows:10,}   loss {step.loss:.6g}{error}   {step.seconds:.1f} s\n")
-        return self.callback(step) if self.callback is not None else None  # type: ignore[arg-type]
+            sys.stdout.write(f"{step}\n")
+        ended = self.callback is not None and bool(self.callback(step))  # type: ignore[arg-type]
+        return (task is not None and task.end_of("buffer", online.model)) or ended
 
     @staticmethod
     def _refuse_beside_batches(y: Any, sample_weight: Any, groups: Any) -> None:  # noqa: ANN401

@@ -5,7 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Literal
 
-from beeline.estimators.base import FitIntercept, LinearRegressor, mixture, one_of
+from beeline._numbers import as_choice
+from beeline.estimators.base import FitIntercept, LinearRegressor, mixture
 from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto
 from beeline.losses import get_loss
@@ -92,7 +93,7 @@ class LinearSVR(LinearRegressor):
         return self.epsilon == "auto"
 
     def _settings(self) -> dict[str, Any]:
-        one_of("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        as_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         loss = get_loss(self.loss, epsilon=0.0 if self.epsilon == "auto" else self.epsilon)
         return {"loss": loss, "C": self.C, "regularizer": mixture(self.l1_ratio)}
 

@@ -9,7 +9,6 @@ from beeline.estimators.base import FitIntercept, LinearClassifier, LinearRegres
 from beeline.estimators.docs import documented
 from beeline.estimators.online import OnlineEstimator, Progress
 from beeline.fitting.online import Online
-from beeline.fitting.online_settings import ALPHA
 from beeline.losses import Loss, get_loss
 from beeline.solvers.registry import SolverLike
 from beeline.training.labels import ClassWeight
@@ -75,7 +74,7 @@ class SGDClassifier(LinearClassifier, OnlineEstimator):
         self,
         loss: str | Loss = "logistic",
         *,
-        alpha: float = ALPHA,
+        alpha: float | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
         multi_class: Literal["auto", "ovr", "softmax", "crammer_singer"] = "auto",
@@ -196,7 +195,7 @@ class SGDRegressor(LinearRegressor, OnlineEstimator):
         self,
         loss: str | Loss = "squared",
         *,
-        alpha: float = ALPHA,
+        alpha: float | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: FitIntercept = True,
         shuffle: bool = True,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ from beeline.model import Model, Report
 from beeline.selection import Selection
 from beeline.selection.folds import stratified_folds
 from beeline.selection.result import End, finite
-from beeline.solvers.base import Callback, Result, State, Status
+from beeline.solvers.base import Callback, Result, State, Status, Step
+from beeline.solvers.registry import solver_name
 from beeline.training.calibration import fit_platt
 from beeline.training.checkpoint import TrainingCheckpoint
-from beeline.training.concerns import Concern, warn_of
+from beeline.training.concerns import Concern, concern_about_zero, warn_of
 from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
 from beeline.training.run import Trained, train
@@ -117,6 +119,10 @@ def fit(  # noqa: PLR0913 — what a user may give
     task, why = with_index(task, settings.solver, settings.seed)
     if why is not None and tell is not None:
         tell(why)
+    before = [concern_about_zero(task.loss)] if _ends_at_zero(task, settings) else []
+    warn_of(before)
+    if before and tell is not None:
+        tell(before[0].sentence)
     selection = start if isinstance(start, Selection) else None
     begin: Trained | Sequence[State] | None = None
     if isinstance(start, Model):
@@ -135,34 +141,33 @@ def fit(  # noqa: PLR0913 — what a user may give
     calibrates = settings.probability and classes is not None and task.loss.classifies and link_of(task) == "none"
     seconds = _time_to_train(settings, selection)
     deadline = None if seconds is None else time.perf_counter() + seconds
+    make = partial(
+        Model,
+        classes=None if classes is None else classes.names,
+        loss=task.loss.name,
+        loss_settings=task.loss.settings,
+        link=link_of(task),
+        multilabel=task.loss.labels == "sets",
+        feature_names=feature_names or data.feature_names,
+        recipe=data.recipe,
+        settings=_recorded(settings, task, selection),
+        version=__version__,
+    )
     with checkpoint or nullcontext():
         with settings.resources.in_use():
             trained = train(
                 task,
                 settings.solver,
                 **_stopping(settings, seconds if seconds is None or not calibrates else _BEFORE_CALIBRATION * seconds),
-                callback=callback,
+                callback=_told_models(callback, make),
                 start=begin,
                 names=None if classes is None else classes.names.tolist(),
                 searched=selection is not None,
                 checkpoint=kept,
             )
         of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
-        model = Model(
-            weights=trained.weights,
-            intercepts=trained.intercepts,
-            extra=trained.extra,
-            classes=None if classes is None else classes.names,
-            loss=task.loss.name,
-            loss_settings=task.loss.settings,
-            link=link_of(task),
-            multilabel=task.loss.labels == "sets",
-            feature_names=feature_names or data.feature_names,
-            recipe=data.recipe,
-            settings=_recorded(settings, task, selection),
-            report=_report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock),
-            version=__version__,
-        )
+        report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
+        model = make(weights=trained.weights, intercepts=trained.intercepts, extra=trained.extra, report=report)
         if calibrates:
             assert classes is not None
             with settings.resources.in_use():
@@ -170,8 +175,31 @@ def fit(  # noqa: PLR0913 — what a user may give
             concerns += worst
             report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
             model = replace(model, link="platt", platt=platt, report=report)
-    warn_of(concerns)  # a search has warned of its own
+    warn_of([concern for concern in concerns if concern not in before])  # a search has warned of its own
     return Fitted(model, trained.results, selection, checkpoint)
+
+
+def _told_models(callback: Callback | None, make: Callable[..., Model]) -> Callback | None:
+    """The callback, whose steps know the model that they would end with."""
+    if callback is None:
+        return None
+
+    def told(step: Step) -> bool | None:
+        if (outputs := step.outputs) is None:
+            return callback(step)
+
+        def model() -> Model:
+            weights, intercepts, extra = outputs()
+            return make(weights=weights, intercepts=intercepts, extra=extra)
+
+        return callback(replace(step, model=model))
+
+    return told
+
+
+def _ends_at_zero(task: Task, settings: Settings) -> bool:
+    """Whether zero weights are what the solver ends at, whatever the rows are."""
+    return task.loss.zero_is_optimal and solver_name(settings.solver) != "sgd"
 
 
 def _time_to_train(settings: Settings, selection: Selection | None) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from beeline._sentences import Argument
 from beeline._types import Floats
+from beeline._words import offer, percentage
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.options import parse_size
@@ -95,7 +96,7 @@ def settings_for(kind: str, settings: Mapping[str, Any]) -> IndexSettings:
     known = [its.name for its in fields(IndexSettings)]
     for name in settings:
         if name not in known:
-            raise ParameterError(f"an index has no setting {name!r}; there are {', '.join(known)}", parameter=name)
+            raise ParameterError(f"an index has no setting {name!r}; {offer(name, known)}", parameter=name)
         if name in _KINDS_OF and kind not in (_KINDS_OF[name], "auto"):
             of = _KINDS_OF[name]
             raise ParameterError(
@@ -124,7 +125,8 @@ def choose_kind(store: Store, seed: int = 0, *, memory: int | str = "512M") -> t
     positives = frequent[:1] if len(counts) == 2 else frequent[:_MOST_PROBLEMS]
     shares = [_shares(bare, np.where(labels == label, 1.0, -1.0), store.n_rows, seed) for label in positives]
     certain, active = (float(np.mean(share)) for share in zip(*shares, strict=True))
-    about = f"of a sample of the rows {_percent(certain)} surely do not matter by boxes, and {_percent(active)} matter"
+    surely, matter = percentage(certain, 2), percentage(active, 2)
+    about = f"of a sample of the rows {surely} surely do not matter by boxes, and {matter} matter"
     if certain >= _CERTAIN:
         return "boxes", about
     return ("chunks" if active <= _ACTIVE else None), about
@@ -142,7 +144,3 @@ def _shares(block: Block, y: Floats, n_rows: int, seed: int) -> tuple[float, flo
     margins = np.where(y[order][starts] > 0, low, -high)
     certain = float((ends - starts)[margins >= 1].sum()) / max(1, len(y))
     return certain, float(np.mean(y * (block.scores(w) + float(b)) < 1))
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.2g} %"

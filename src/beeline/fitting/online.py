@@ -13,6 +13,7 @@ from beeline import __version__
 from beeline._numbers import as_number
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats
+from beeline._words import count, percentage
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.core.magnitude import refuse_large_targets, refuse_large_values
@@ -266,7 +267,7 @@ class Online:
     def sentence(self, status: str = "unproven") -> str:
         """What is known of the model, in words: no certificate, but progressive validation and its trend."""
         ends = {"time": "reached its time limit", "interrupted": "was interrupted", "callback": "was stopped"}
-        said = f"{ends.get(status, 'ended')} after {self.rows:,} rows without a certificate"
+        said = f"{ends.get(status, 'ended')} after {count(self.rows, 'row')} without a certificate"
         last, before = self.point(self.recent), self.trace[-1] if self.trace else None
         if not self.recent.weight > 0 and len(self.trace) > 1:
             last, before = self.trace[-1], self.trace[-2]
@@ -276,10 +277,10 @@ class Online:
             return said if before is None else f"{said}, of the last {last.loss:.4g}"
         by_weight = ", by weight" if self.cost != self.rows else ""
         said += f"; rows before they were learned from{by_weight}: "
-        said += f"{100 * every.error:.3g} % wrong, mean loss {every.loss:.4g}"
+        said += f"{percentage(every.error)} wrong, mean loss {every.loss:.4g}"
         if before is None or not self.recent.weight + (len(self.trace) > 1):
             return said
-        return f"{said}; of the last {100 * last.error:.3g} %, {last.loss:.4g}"
+        return f"{said}; of the last {percentage(last.error)}, {last.loss:.4g}"
 
     def _concerns(self) -> tuple[str, ...]:
         """Class weights of classes that never came."""

@@ -8,17 +8,34 @@ from typing import Any, get_args
 from beeline._sentences import Argument
 from beeline.exceptions import ModelError, ParameterError
 from beeline.fitting.settings import Settings
-from beeline.losses import get_loss
+from beeline.losses import CrammerSinger, Hinge, Loss, SquaredHinge, get_loss
 from beeline.model import Model
 from beeline.regularizers import get_regularizer
-from beeline.solvers.registry import the_solver
+from beeline.solvers.registry import SolverLike, the_solver
 from beeline.solvers.stochastic.sgd import SGD
 from beeline.training.task import Multiclass
 
-__all__ = ["ALPHA", "NAMES", "online_settings", "settings_of_model"]
+__all__ = ["ALPHA", "NAMES", "default_strength", "ends_stochastic", "online_settings", "settings_of_model"]
 
 ALPHA = 1e-6  # what multiplies Ω where nothing is said
+_HINGES = (Hinge, SquaredHinge, CrammerSinger)
+_C_OF_HINGES = 3.0
 NAMES = ("loss", "regularizer", "alpha", "class_weight", "intercept", "multiclass", "solver", "seed")
+
+
+def default_strength(loss: Loss) -> dict[str, float]:
+    """How strong Ω is for stochastic steps over rows that are all at hand, where nothing is said.
+
+    Of a hinge only rows within the margin are left to learn from, and to fit the last few of them is to fit noise:
+    C = 3. Other losses go on to learn from all rows, and C = 3 would keep their weights too small.
+    """
+    return {"C": _C_OF_HINGES} if isinstance(loss, _HINGES) else {"alpha": ALPHA}
+
+
+def ends_stochastic(solver: SolverLike) -> bool:
+    """Whether a model ends by stochastic steps whose length does not depend on how strong Ω is."""
+    sgd = the_solver(solver)
+    return isinstance(sgd, SGD) and (sgd.options.variant, sgd.options.finish) == ("averaged", "none")
 
 
 def online_settings(given: Mapping[str, Any]) -> Settings:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import fields, replace
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from beeline._types import Floats
+from beeline._words import offer
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.dataset import Dataset
 from beeline.data.tables.frames import from_frame, is_frame
@@ -30,6 +33,31 @@ __all__ = ["chosen", "search", "select_C"]
 _PART_OF_TIME = 0.8  # for the search; the rest is for the model
 
 
+def _names(kind: Callable[..., Any]) -> list[str]:
+    return [field.name for field in fields(kind)]  # type: ignore[arg-type]
+
+
+def _known() -> list[str]:
+    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "time_limit", "probability", "resources")
+    kept = ("checkpoint", "checkpoint_interval")  # of a model; a search has `resume`
+    return [*_names(Selecting), "memory", *(name for name in _names(Settings) if name not in fixed + kept)]
+
+
+def _with_options(function: Callable[..., Selection]) -> Callable[..., Selection]:
+    """Show in the signature which options there are, and in the docstring what those of `Selecting` mean."""
+    given = inspect.signature(function)
+    said = {its.name: its for kind in (Settings, Selecting) for its in fields(kind)}
+    parameters = [one for one in given.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    for name in _known():
+        annotation, default = (said[name].type, said[name].default) if name in said else ("str | int | None", None)
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+    function.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+    _, _, meanings = inspect.cleandoc(Selecting.__doc__ or "").partition("----------\n")
+    function.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("<selecting>", meanings.strip())
+    return function
+
+
+@_with_options
 def select_C(  # noqa: N802
     data: Any,  # noqa: ANN401
     loss: str | Loss = "logistic",
@@ -50,11 +78,17 @@ def select_C(  # noqa: N802
         A label a row. May be left out for a data set that has its labels inside.
     sample_weight : array-like, default=None
         A weight a row.
-    **options
-        How to search: `folds`, `metric`, `rule`, `stop`, `refine`, `groups`, `C_min`, `C_max`, `delta`, `tol`, `warm`,
-        `compare_cold`, `search_epsilon`, `on_point`, `resume`, `all_the_way`, `max_passes`, `time_limit`, as in
-        `Selecting`. What to train: `regularizer`, `nonnegative`, `class_weight`, `intercept`, `multiclass`, `solver`,
-        `seed`, as in `Settings`. What to use: `memory`, as in every estimator.
+    <selecting>
+    memory
+        How much memory data may take, such as "400M", or bytes; None: as much as is free.
+    regularizer, nonnegative
+        "l2", "l1", "elastic_net" or a regularizer; whether no weight may be negative.
+    class_weight
+        What multiplies C for the rows of each class: {class: weight}, or "balanced".
+    intercept, multiclass
+        `free`, `regularized` or `none`; `auto`, `ovr`, `softmax` or `crammer_singer`.
+    solver, seed
+        Who trains, as in every estimator, and the seed of all that is random.
 
     Returns
     -------
@@ -76,7 +110,7 @@ def select_C(  # noqa: N802
     resources = Resources(options.pop("memory", None))
     if unknown := set(options) - set(_known()):
         raise ParameterError(
-            f"select_C has no option {min(unknown)!r}; there are {', '.join(_known())}", parameter=min(unknown)
+            f"select_C has no option {min(unknown)!r}; {offer(min(unknown), _known())}", parameter=min(unknown)
         )
     settings = Settings(loss=loss, C="auto", selecting=Selecting(**selecting), resources=resources, **options)
     rows = _dataset(data)
@@ -123,13 +157,3 @@ def _dataset(data: Any) -> Dataset:  # noqa: ANN401
     if is_frame(data):
         return from_frame(data)
     return from_arrays(data if is_array(data) else np.asarray(data))
-
-
-def _names(kind: Callable[..., Any]) -> list[str]:
-    return [field.name for field in fields(kind)]  # type: ignore[arg-type]
-
-
-def _known() -> list[str]:
-    fixed = ("loss", "C", "alpha", "selecting", "tol", "max_passes", "time_limit", "probability", "resources")
-    kept = ("checkpoint", "checkpoint_interval")  # of a model; a search has `resume`
-    return [*_names(Selecting), "memory", *(name for name in _names(Settings) if name not in fixed + kept)]

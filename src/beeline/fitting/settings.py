@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from beeline._lazy import cached_property
-from beeline._numbers import as_number, as_seed
+from beeline._numbers import as_choice, as_number, as_seed
 from beeline._sentences import Argument
+from beeline._words import quoted
 from beeline.engines import Resources
 from beeline.exceptions import ParameterError
 from beeline.losses import Loss, get_loss
@@ -22,9 +23,13 @@ from beeline.training.checkpoint import check_interval
 from beeline.training.labels import ClassWeight
 from beeline.training.task import Multiclass
 
-__all__ = ["Auto", "Multiclass", "Settings"]
+__all__ = ["Auto", "Multiclass", "Settings", "check_positive"]
 
 Auto = Literal["auto"]
+_NO_REGULARIZATION = {
+    "C": "; for next to no regularization take a large one such as 1e8",
+    "alpha": "; for next to no regularization take a small one such as 1e-8",
+}
 _CHOICES = {"intercept": get_args(Intercept), "multiclass": get_args(Multiclass)}
 
 
@@ -89,20 +94,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ParameterError(
-                    Argument(name), f" must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
-                )
+            as_choice(name, getattr(self, name), choices)
         for name in ("C", "alpha", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             if name in ("C", "alpha") and isinstance(value, str) and value == "auto":
                 continue
             if value is None and name in ("alpha", "time_limit"):
                 continue
-            if not 0 < _as_number(name, value) < math.inf:
-                auto = ", or 'auto'" if name in ("C", "alpha") else ""
-                least = "; for next to no regularization take a small one such as 1e-8" if name == "alpha" else ""
-                raise ParameterError(Argument(name), f" must be positive and finite{auto}, not {value!r}{least}")
+            check_positive(name, value)
         as_seed(self.seed)
         check_interval(self.checkpoint_interval)
         if not isinstance(self.checkpoint, str | os.PathLike | None):
@@ -154,6 +153,15 @@ class Settings:
         record["memory"] = self.resources.budget
         record |= solver_settings(self.solver)
         return {name: value for name, value in record.items() if value is not None}
+
+
+def check_positive(name: str, value: object) -> float:
+    """The setting, which must be positive and finite."""
+    if not 0 < (number := _as_number(name, value)) < math.inf:
+        auto = ", or 'auto'" if name in ("C", "alpha") else ""
+        least = _NO_REGULARIZATION.get(name, "")
+        raise ParameterError(Argument(name), f" must be positive and finite{auto}, not {quoted(value)}{least}")
+    return number
 
 
 def _as_number(name: str, value: object) -> float:

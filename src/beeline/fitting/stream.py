@@ -15,6 +15,7 @@ import numpy as np
 
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
+from beeline._words import percentage
 from beeline.data.core.block import Block, concatenate
 from beeline.data.options import ReadOptions, parse_size
 from beeline.data.reader import Progress as ReadProgress
@@ -23,6 +24,7 @@ from beeline.data.streaming import LabelledRows, RowStream, open_row_stream
 from beeline.exceptions import DataError, ParameterError
 from beeline.fitting.online import Online
 from beeline.fitting.online_settings import online_settings
+from beeline.fitting.tasks import refuse_without_free_intercept
 from beeline.model import Model
 
 __all__ = ["StreamStep", "StreamTraining", "fit_stream"]
@@ -53,6 +55,10 @@ class StreamStep(NamedTuple):
     error: float
     mean_loss: float
     mean_error: float
+
+    def __str__(self) -> str:
+        wrong = "" if math.isnan(self.error) else f"   wrong {percentage(self.error)}"
+        return f"rows {self.rows:10,}   loss {self.loss:.6g}{wrong}   {self.seconds:.1f} s"
 
 
 StreamCallback = Callable[[StreamStep], bool | None]
@@ -131,7 +137,8 @@ class StreamTraining:
     Parameters
     ----------
     online
-        What learns, or what makes it of the first labels (and the texts that these stand for).
+        What learns, or what makes it of the first labels, the texts that these stand for, and whether they are
+        written with decimals.
     recipe
         How the rows before were made; None: there were none, or they were arrays.
     time_limit, memory, shuffle, callback
@@ -147,7 +154,7 @@ class StreamTraining:
         What was read.
     """
 
-    online: Online | Callable[[AnyArray, tuple[str, ...] | None], Online]
+    online: Online | Callable[[AnyArray, tuple[str, ...] | None, bool], Online]
     recipe: Recipe | None = None
     time_limit: float | None = None
     memory: str | int | None = None
@@ -194,8 +201,10 @@ class StreamTraining:
     def _learn(self, stream: RowStream) -> None:
         buffers = _buffers(stream.rows(self._reading), self._room)
         for block, parts in buffers if stream.from_program else self._ahead(buffers):
+            recipe = stream.known_recipe
             if not isinstance(self.online, Online):
-                self.online = self.online(*parts[0])
+                self.online = self.online(*parts[0], recipe is not None and recipe.label_decimals)
+            refuse_without_free_intercept(recipe, self.online.settings.intercept)
             online, labels, row = self.online, [], 0
             for names, texts in parts:
                 labels.append(online.number(names, texts, row))

@@ -12,14 +12,16 @@ from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.core.magnitude import refuse_large_targets, refuse_large_values
 from beeline.data.core.targets import Targets
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.settings import Settings
 from beeline.links import Link
 from beeline.losses import Loss
+from beeline.objective import Intercept
 from beeline.training.labels import Classes, class_weights, find_classes, find_sets
 from beeline.training.task import Task
 
-__all__ = ["link_of", "make_task"]
+__all__ = ["link_of", "make_task", "refuse_without_free_intercept"]
 
 
 def make_task(
@@ -36,6 +38,7 @@ def make_task(
     y, sample_weight, groups
         A label, a weight and a group a row; None: those of the data.
     """
+    refuse_without_free_intercept(data.recipe, settings.intercept)
     data = settings.resources.holding(data)
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
     labels = _labels(data, settings.the_loss) if y is None else y
@@ -43,6 +46,21 @@ def make_task(
     if groups is None and settings.the_loss.scope == "group":
         groups = data.queries
     return _task(data, Targets.of(data, labels, sample_weight, groups), settings, texts)
+
+
+def refuse_without_free_intercept(recipe: Recipe | None, intercept: Intercept) -> None:
+    """Refuse rows whose shift was left to the intercept where that is not free: the optimum would be another."""
+    if recipe is None or recipe.scaling.left_to_intercept is None or intercept == "free":
+        return
+    raise ParameterError(
+        f"{recipe.scaling.kind} scaling has left the shift of sparse rows to the intercept, which has to be free for "
+        "that; take ",
+        Argument("fit_intercept", True),
+        ", or read with ",
+        Argument("scale", "maxabs"),
+        " or ",
+        Argument("layout", "dense"),
+    )
 
 
 def link_of(task: Task) -> Link:

@@ -17,6 +17,8 @@ from beeline.kernels import box_bounds, count_box_features, make_boxes, order_ro
 
 __all__ = ["BoxWriter", "Boxes", "boxes_of"]
 
+_TOGETHER = 1 << 17  # leaves whose bounds are compared at a time: a dozen vectors of all of them would be much memory
+
 
 class Boxes(Guide):
     """A box and a ball for each leaf; see `kernels/boxes.cpp`.
@@ -55,10 +57,19 @@ class Boxes(Guide):
 
     def weights(self, question: Question) -> Floats:
         """By which part of the interval of scores lies where a loss is not zero; zero where that is certain."""
-        share = outside_share(*self.bounds(question.w, question.b), question.flats)
+        n = len(self.radii)
+        weights = np.empty(n)
+        for first in range(0, n, _TOGETHER):
+            leaves = np.arange(first, min(n, first + _TOGETHER))
+            weights[first : first + _TOGETHER] = self._weights_of(leaves, question)
+        return weights
+
+    def _weights_of(self, leaves: Ints, question: Question) -> Floats:
+        flats = question.flats.pick(slice(leaves[0], leaves[-1] + 1))
+        share = outside_share(*self.bounds(question.w, question.b, leaves), flats)
         if question.outer is not None:
-            low, high = self.bounds(*question.outer)
-            share[(high < question.flats.inside_low) | (low > question.flats.inside_high)] = 0.0
+            low, high = self.bounds(*question.outer, leaves)
+            share[(high < flats.inside_low) | (low > flats.inside_high)] = 0.0
         return share
 
     def changes(self, w: Floats, b: float, leaves: Ints) -> tuple[Floats, Floats]:

@@ -33,14 +33,19 @@ class Flats(NamedTuple):
         Between these scores, at the weights by which outliers are told, a row is none; of a leaf, some row may be none.
     """
 
-    low: Floats
-    high: Floats
-    inside_low: Floats
-    inside_high: Floats
+    low: AnyArray
+    high: AnyArray
+    inside_low: AnyArray
+    inside_high: AnyArray
 
-    def pick(self, rows: AnyArray) -> Flats:
+    def pick(self, rows: AnyArray | slice) -> Flats:
         """Those of some rows."""
         return Flats(*(column[rows] for column in self))
+
+    def narrowed(self) -> Flats:
+        """The same in float32 where that has all of their digits, as it has those of ±1 and ∞."""
+        narrow = [column.astype(np.float32) for column in self]
+        return Flats(*(b if np.array_equal(a, b, equal_nan=True) else a for a, b in zip(self, narrow, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

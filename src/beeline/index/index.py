@@ -11,6 +11,7 @@ import xxhash
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import count, offer
 from beeline.data.core.block import Block, Labels
 from beeline.data.core.dataset import Dataset
 from beeline.data.files.sealed import checksum_text
@@ -73,13 +74,15 @@ class StoreIndex:
     def __init__(self, path: Path, info: IndexInfo, memory: int | None = None) -> None:
         self.path, self.info, self.memory, self._order_is_checked = path, info, memory, False
         self.rows: Store = open_store(path, memory)
-        self.ends: Ints = np.cumsum(self._array("leaf_rows"), dtype=np.int64)
-        self.starts: Ints = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
+        bounds = np.zeros(1 + len(counts := self._array("leaf_rows")), np.int64)
+        np.cumsum(counts, out=bounds[1:])
+        self.starts, self.ends = bounds[:-1], bounds[1:]
         if not len(self.ends) or self.ends[-1] != self.rows.n_rows or self.rows.n_rows != info.n_rows:
             raise CorruptStoreError(f"{path} does not hold the rows that its {FILE} says; build the index again")
 
     def __repr__(self) -> str:
-        return f"StoreIndex({self.info.kind!r}, {self.n_leaves:,} leaves of {self.rows.n_rows:,} rows)"
+        leaves = count(self.n_leaves, "leaf", "leaves")
+        return f"StoreIndex({self.info.kind!r}, {leaves} of {count(self.rows.n_rows, 'row')})"
 
     def _array(self, name: str) -> AnyArray:
         return read_array(self.path, self.info.arrays[name])
@@ -207,6 +210,10 @@ class IndexedRows(Dataset):
         """Rows start … stop−1, in the order of the leaves."""
         return self.index.rows.rows(start, stop)
 
+    def will_need(self, start: int, stop: int) -> None:
+        """Say that rows start … stop−1 are read soon."""
+        self.index.rows.will_need(start, stop)
+
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in the order of the leaves."""
         return self.index.rows.gather(picked, threads=threads)
@@ -248,7 +255,7 @@ def indexes_of(store: Store) -> list[str]:
 def folder_of(store: Store, kind: str) -> Path:
     """Where the index of that kind is, or would be."""
     if kind not in KINDS:
-        raise ParameterError(f"there is no kind of index {kind!r}; there are {', '.join(KINDS)}", parameter="kind")
+        raise ParameterError(f"there is no kind of index {kind!r}; {offer(kind, KINDS)}", parameter="kind")
     return store.path / f"{_FOLDER}{kind}"
 
 

@@ -104,7 +104,6 @@ struct Decay {
     return left > 0 ? std::copysign(left, w) : 0.0;
   }
 
- private:
   // exp(−x); most x are tiny.
   static double shrunk(double x) { return x < 1e-4 ? 1 - x * (1 - x * (0.5 - x / 6)) : std::exp(-x); }
 };

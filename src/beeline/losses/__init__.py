@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from beeline._words import did_you_mean, offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, Scope, VectorLoss, parameters_of
 from beeline.losses.checking import check_loss
@@ -20,6 +21,7 @@ from beeline.losses.margin import (
     SmoothedHinge,
     SoftHinge,
     SquaredHinge,
+    SquaredMargin,
     SquaredPerceptron,
 )
 from beeline.losses.multiclass import CrammerSinger, MulticlassPerceptron, Softmax, WestonWatkins
@@ -90,6 +92,7 @@ __all__ = [
     "SoftmaxMargin",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "SquaredMargin",
     "SquaredPerceptron",
     "Truncated",
     "TruncatedSquaredHinge",
@@ -110,6 +113,7 @@ _KINDS: tuple[type[Loss], ...] = (
     HuberHinge,
     SoftHinge,
     ModifiedHuber,
+    SquaredMargin,
     Exponential,
     Perceptron,
     SquaredPerceptron,
@@ -167,10 +171,11 @@ def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
     if isinstance(loss, type):
         raise ParameterError(f"give a loss, {loss.__name__}(), and not its class", parameter="loss")
     if not isinstance(loss, str) or loss not in LOSSES:
-        raise ParameterError(f"there is no loss {loss!r}; there are {', '.join(sorted(LOSSES))}", parameter="loss")
+        raise ParameterError(f"there is no loss {quoted(loss)}; {offer(loss, sorted(LOSSES))}", parameter="loss")
     known = loss_settings(loss)
     for name in settings:
         if name not in known:
-            offer = f"it has {' and '.join(known)}" if known else "it has none"
-            raise ParameterError(f"the loss {loss!r} has no setting {name!r}; {offer}", parameter=name)
+            others = f"it has {' and '.join(known)}" if known else "it has none"
+            instead = did_you_mean(name, known) or others
+            raise ParameterError(f"the loss {loss!r} has no setting {name!r}; {instead}", parameter=name)
     return LOSSES[loss](**settings)

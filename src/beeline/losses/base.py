@@ -84,6 +84,8 @@ class Loss(ABC):
         begins.
     piecewise_linear
         Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
+    zero_is_optimal
+        Whether no scores cost less than zero scores, for any labels: under any Ω zero weights are then an optimum.
     trusted
         Whether training may begin with a loss of one's own without a look at its numbers, as `check_loss` takes it.
     """
@@ -102,6 +104,7 @@ class Loss(ABC):
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
+    zero_is_optimal: ClassVar[bool] = False
     trusted: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from beeline._types import Floats, Ints
+from beeline._words import count
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.losses.base import Labels, Loss, Scope, far_out
@@ -144,6 +145,6 @@ class GroupLoss(Loss):
             g = int(np.argmax(wrong))
             raise ParameterError(
                 f"{self!r} returns {values[g]} with slopes that are no numbers for a group of "
-                f"{starts[g + 1] - starts[g]} rows; it must be a number at every score",
+                f"{count(int(starts[g + 1] - starts[g]), 'row')}; it must be a number at every score",
                 parameter="loss",
             )

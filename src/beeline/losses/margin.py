@@ -9,6 +9,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.losses.base import ScalarLoss
 from beeline.losses.numeric import capped_exp, entropy, sigmoid, softplus, xlogy
+from beeline.losses.regression import LeastSquares
 from beeline.losses.settings import positive
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "SmoothedHinge",
     "SoftHinge",
     "SquaredHinge",
+    "SquaredMargin",
     "SquaredPerceptron",
 ]
 
@@ -233,6 +235,15 @@ class SquaredHinge(ScalarLoss):
         return (up - down) / (up + down) if min(up, down) > 0 else None
 
 
+class SquaredMargin(LeastSquares):
+    """½(1 − yz)², which is ½(z − y)² for y = ±1: least squares on classes, as ridge classification has it."""
+
+    name = "squared_margin"
+    formula = "½(1 − yz)²"
+    summary = "least squares on classes"
+    labels = "binary"
+
+
 class Perceptron(ScalarLoss):
     """max(0, −yz): Rosenblatt's perceptron (row 1 of B's table).
 
@@ -246,6 +257,7 @@ class Perceptron(ScalarLoss):
     labels = "binary"
     smooth = False
     piecewise_linear = True
+    zero_is_optimal = True
     compiled = "perceptron"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -270,6 +282,7 @@ class SquaredPerceptron(ScalarLoss):
     formula = "½ max(0, −yz)²"
     summary = "the perceptron with squared errors; zero weights are an optimum"
     labels = "binary"
+    zero_is_optimal = True
     compiled = "squared_perceptron"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

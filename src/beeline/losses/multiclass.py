@@ -130,6 +130,7 @@ class MulticlassPerceptron(ClassLoss):
     summary = "the perceptron of several classes; zero weights are an optimum"
     smooth = False
     piecewise_linear = True
+    zero_is_optimal = True
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Value and a subgradient e_k − e_y for the first of the largest k ≠ y."""

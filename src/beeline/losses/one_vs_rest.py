@@ -33,6 +33,7 @@ class OneVsRest(VectorLoss):
             )
         self.loss = loss
         vars(self).update(name=f"one_vs_rest_{loss.name}", smooth=loss.smooth, piecewise_linear=loss.piecewise_linear)
+        vars(self).update(zero_is_optimal=loss.zero_is_optimal)
 
     def __repr__(self) -> str:
         return f"OneVsRest({self.loss!r})"

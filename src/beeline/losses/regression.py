@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import weighted_median
-from beeline.losses.base import ScalarLoss
+from beeline.losses.base import Labels, ScalarLoss
 from beeline.losses.numeric import entropy, softplus
 from beeline.losses.settings import positive
 
@@ -33,7 +34,7 @@ class LeastSquares(ScalarLoss):
     name = "squared"
     formula = "½(z − y)²"
     summary = "least squares: predicts means"
-    labels = "real"
+    labels: ClassVar[Labels] = "real"
     compiled = "squared"
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:

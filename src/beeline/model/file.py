@@ -20,11 +20,11 @@ from beeline.data.files.documents import from_plain, to_plain
 from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
 from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import BeelineError, CorruptModelError, ModelError, ModelVersionError
-from beeline.model.liblinear import is_liblinear
+from beeline.model.liblinear import is_liblinear, read_liblinear
 from beeline.model.model import Model
 from beeline.model.report import Report
 
-__all__ = ["FORMAT", "VERSION", "is_model_file", "load", "save"]
+__all__ = ["FORMAT", "VERSION", "is_model_file", "load", "load_model", "save"]
 
 FORMAT = "beeline-model"
 VERSION = 1
@@ -74,6 +74,11 @@ def load(path: str | os.PathLike[str]) -> Model:
         raise CorruptModelError(f"{path} is not a valid model: {error}") from error
     except MemoryError:
         raise ModelError(f"{path} needs more memory than there is") from None
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """The model of a file: beeline's own, or LIBLINEAR's text."""
+    return read_liblinear(path) if is_liblinear(path) else load(path)
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:

@@ -1,11 +1,14 @@
 """LIBLINEAR's text models, read and written.
 
 A header of `key value` lines, then `w` and one line a feature with one weight an output; with a bias, the last line
-holds the bias weights. LIBLINEAR names the class of a positive score first.
+holds the bias weights. LIBLINEAR names the class of a positive score first. It reads as many weights as the header
+says and nothing behind them, so that this is where the names of features are: a line `# feature 1 "age"` each, the name
+as a JSON text.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterator
@@ -41,6 +44,7 @@ _SOLVERS = {
 }
 _NO_MODEL = {"ONECLASS_SVM": "a one-class model has no counterpart here"}
 _LINES = 1 << 16  # of weights at a time
+_NAMES = "# feature "  # begins the line of a name
 
 
 def write_liblinear(model: Model, path: str | os.PathLike[str]) -> None:
@@ -66,6 +70,8 @@ def write_liblinear(model: Model, path: str | os.PathLike[str]) -> None:
             file.writelines(_lines(weights[start : start + _LINES]))
         if bias:
             file.writelines(_lines(intercepts[None, :]))
+        names = model.feature_names or []
+        file.writelines(f"{_NAMES}{number} {json.dumps(name)}\n" for number, name in enumerate(names, 1))
 
 
 def _refuse_what_liblinear_cannot_predict(model: Model) -> None:
@@ -135,6 +141,7 @@ class _Parser:
         labels = self._labels(header, n_classes)
         n_columns = 1 if n_classes == 2 and form == "ovr" else n_classes
         w = self._weights(n_features + (bias >= 0), n_columns)
+        names = self._names(n_features)
         intercepts = bias * w[-1] if bias >= 0 else np.zeros(n_columns)
         w = w[:n_features]
         classes = None if labels is None else np.sort(labels)
@@ -148,6 +155,7 @@ class _Parser:
             classes=classes,
             loss=loss,
             link=link,
+            feature_names=names,
             settings=settings,
             version=__version__,
         )
@@ -209,13 +217,32 @@ class _Parser:
 
     def _weights(self, n_rows: int, n_columns: int) -> Floats:
         parts, rows = [], 0
-        while lines := list(islice(self.file, _LINES)):
+        while lines := list(islice(self.file, min(_LINES, n_rows - rows))):
             parts.append(self._numbers(lines, n_columns))
             rows += len(lines)
             self.line += len(lines)
         if rows != n_rows:
             raise self._error(f"the file has weights for {rows} features, not {n_rows}")
         return np.concatenate(parts)
+
+    def _names(self, n_features: int) -> list[str] | None:
+        """The names of the features, behind the weights; None where there is nothing."""
+        names: list[str] = []
+        for text in self.file:
+            self.line += 1
+            begins = f"{_NAMES}{len(names) + 1} "
+            if not text.startswith(_NAMES):
+                raise self._error(f"the file goes on behind the weights for {n_features} features")
+            try:
+                name = json.loads(text.removeprefix(begins))
+            except ValueError:
+                name = None
+            if not isinstance(name, str):
+                raise self._error(f"this line must be {begins}and the name in quotation marks")
+            names.append(name)
+        if names and len(names) != n_features:
+            raise self._error(f"the file has names for {len(names)} features, not {n_features}")
+        return names or None
 
     def _numbers(self, lines: list[str], n_columns: int) -> Floats:
         for number, text in enumerate(lines, self.line + 1):

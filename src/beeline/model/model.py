@@ -20,11 +20,13 @@ import numpy as np
 
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
-from beeline._words import shortened
+from beeline._words import count, shortened
 from beeline.data.core.arrays import from_arrays, is_array
-from beeline.data.core.block import Block
-from beeline.data.core.dataset import Dataset
+from beeline.data.core.block import Block, concatenate
+from beeline.data.core.dataset import ArrayDataset, Dataset
+from beeline.data.files.finding import as_paths, names_files
 from beeline.data.options import ReadOptions
+from beeline.data.reader import warn_of_passed_over
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, ModelError, ParameterError
@@ -43,7 +45,8 @@ _LINKS: dict[str, tuple[Link, ...]] = {
 }
 
 Rows: TypeAlias = Block | Dataset | Any
-"""A block, a data set, a NumPy array, a SciPy matrix, or a data frame or Arrow table."""
+"""A block, a data set, a NumPy array, a SciPy matrix, a data frame or Arrow table, or files: a path, a URI, a folder,
+or several of them."""
 
 _MEMORY = 64 << 20
 
@@ -113,7 +116,7 @@ class Model:
         if (self.link == "platt") != (self.platt is not None and self.platt.shape == (self.n_outputs, 2)):
             raise ModelError("Platt's probabilities need two numbers an output")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ModelError(f"{len(self.feature_names)} names do not fit {self.n_features} features")
+            raise ModelError(f"{count(len(self.feature_names), 'name')} do not fit {count(self.n_features, 'feature')}")
 
     def _check_classes(self) -> None:
         if self.classes is None:
@@ -126,7 +129,9 @@ class Model:
             raise ModelError(f"{n} {'labels' if self.multilabel else 'classes'} cannot have {self.n_outputs} outputs")
 
     def __repr__(self) -> str:
-        return f"Model({self.loss}, {self.kind}, {self.n_features:,} features, {self.n_outputs:,} outputs)"
+        return (
+            f"Model({self.loss}, {self.kind}, {count(self.n_features, 'feature')}, {count(self.n_outputs, 'output')})"
+        )
 
     @property
     def n_features(self) -> int:
@@ -157,6 +162,12 @@ class Model:
         """Whether scores can become probabilities."""
         return self.classes is not None and self.link != "none"
 
+    @property
+    def class_names(self) -> list[str]:
+        """The classes or labels as people write them: 1, not 1.0; none for a regression."""
+        names = [] if self.classes is None else self.classes.tolist()
+        return [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in names]
+
     def feature_name(self, feature: int) -> str:
         """A feature's name, or its number as its source counts."""
         if self.feature_names is not None:
@@ -177,13 +188,13 @@ class Model:
         """z = Xw + b of shape (n_rows, n_outputs)."""
         if block.n_features > self.n_features:
             raise DataError(
-                f"the rows have {block.n_features:,} features but the model was trained on {self.n_features:,}; "
+                f"the rows have {count(block.n_features, 'feature')} but the model was trained on {self.n_features:,}; "
                 "give it rows that were made the same way"
             )
         if not block.is_sparse and block.n_features < self.n_features:
             raise DataError(
-                f"the rows have only {block.n_features:,} features but the model was trained on {self.n_features:,}; "
-                "give it rows that were made the same way"
+                f"the rows have only {count(block.n_features, 'feature')} but the model was trained on "
+                f"{self.n_features:,}; give it rows that were made the same way"
             )
         # Sparse rows that end early have zeros there: the text formats do not say how many features there are.
         w = self.weights[: block.n_features]
@@ -196,23 +207,55 @@ class Model:
         if isinstance(rows, Block):
             yield rows, self.scores(rows)
             return
+        if names_files(rows):
+            yield from self._stream_files(rows, memory)
+            return
         data = self.dataset(rows)
         for block in data.blocks(min(memory, data.memory or memory)):
             yield block, self.scores(block)
 
-    def dataset(self, rows: Rows) -> Dataset:
-        """The rows as a data set that this model can take; frames and tables go through the model's recipe."""
+    def _stream_files(self, source: Any, memory: int) -> Iterator[tuple[Block, Floats]]:  # noqa: ANN401
+        from beeline.model.walk import Walk
+
+        walk = Walk(self, as_paths(source), {}, targets=False)
+        for block in walk.blocks(memory):
+            yield block, self.scores(block)
+        warn_of_passed_over(walk)
+
+    def dataset(self, rows: Rows, *, targets: bool = False) -> Dataset:
+        """The rows as a data set that this model can take; files, frames and tables go through the model's recipe.
+
+        Parameters
+        ----------
+        rows
+            What is to be scored.
+        targets
+            Whether labels and weights of files, frames and tables are wanted too; if not, their columns need not be
+            there, nor make sense to the model.
+        """
+        if names_files(rows):
+            return self._from_files(rows, targets)
         if is_frame(rows):
-            return self._from_frame(rows)
+            return self._from_frame(rows, targets)
         data = from_arrays(rows) if is_array(rows) else rows
         if not isinstance(data, Dataset):
-            raise DataError(f"rows must be a block, a data set, an array or a frame, not {type(rows).__name__}")
+            raise DataError(f"rows must be a block, a data set, an array, a frame or files, not {type(rows).__name__}")
         self.check_recipe(data.recipe)
         return data
 
-    def _from_frame(self, frame: Any) -> Dataset:  # noqa: ANN401
+    def _from_files(self, source: Any, targets: bool) -> Dataset:  # noqa: ANN401
+        from beeline.model.walk import Walk
+
+        walk = Walk(self, as_paths(source), {}, targets=targets)
+        blocks = list(walk.blocks(_MEMORY))
+        if not blocks:
+            raise DataError(f"{as_paths(source)[0]}: there are no rows")
+        warn_of_passed_over(walk)
+        return ArrayDataset(concatenate(blocks), walk.recipe)
+
+    def _from_frame(self, frame: Any, targets: bool) -> Dataset:  # noqa: ANN401
         if self.recipe is not None:
-            return from_frame(frame, ReadOptions(recipe=self.recipe))
+            return from_frame(frame, ReadOptions(recipe=self.recipe, targets=targets))
         data = from_frame(frame)
         if self.feature_names is not None and data.feature_names != self.feature_names:
             raise DataError(
@@ -337,7 +380,7 @@ class Model:
         return load(path)
 
     def to_liblinear(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file that LIBLINEAR's `predict` reads."""
+        """Write a model file that LIBLINEAR's `predict` reads, names of features behind the weights."""
         from beeline.model.liblinear import write_liblinear
 
         write_liblinear(self, path)
@@ -350,7 +393,7 @@ class Model:
         return read_liblinear(path)
 
     def to_onnx(self, path: str | os.PathLike[str], precision: Literal["float32", "float64"] = "float32") -> None:
-        """Write an ONNX graph; needs `pip install beeline[onnx]`."""
+        """Write an ONNX graph, of a table model with its columns as inputs; needs `pip install "beeline-ml[onnx]"`."""
         from beeline.model.onnx_graph import write_onnx
 
         write_onnx(self, path, precision)

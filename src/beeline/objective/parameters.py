@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from beeline._sentences import Argument
+from beeline._numbers import as_choice
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 
@@ -54,10 +54,7 @@ class Parameters:
     n_free: int = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.intercept not in _INTERCEPTS:
-            raise ParameterError(
-                Argument("intercept"), f" must be one of {', '.join(_INTERCEPTS)}, not {self.intercept!r}"
-            )
+        as_choice("intercept", self.intercept, _INTERCEPTS)
         if self.n_extra and self.free_extra and self.intercept == "regularized":
             raise ParameterError(
                 "a regularized intercept does not go with a loss whose own parameters are free; take a free one or "

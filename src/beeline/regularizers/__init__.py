@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.regularizers.base import Regularizer
 from beeline.regularizers.checking import check_regularizer, fault_of_omega
@@ -27,6 +28,7 @@ def get_regularizer(regularizer: str | Regularizer, **settings: float) -> Regula
         return regularizer
     if not isinstance(regularizer, str) or regularizer not in REGULARIZERS:
         raise ParameterError(
-            f"there is no regularizer {regularizer!r}; there are {', '.join(REGULARIZERS)}", parameter="regularizer"
+            f"there is no regularizer {quoted(regularizer)}; {offer(regularizer, REGULARIZERS)}",
+            parameter="regularizer",
         )
     return REGULARIZERS[regularizer](**settings)

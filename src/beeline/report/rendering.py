@@ -66,7 +66,7 @@ def load_jinja() -> Any:  # noqa: ANN401
     try:
         import jinja2
     except ImportError:
-        raise MissingDependencyError("pages need another package; run: pip install beeline[plot]") from None
+        raise MissingDependencyError.of_extra("pages need", "plot") from None
     return jinja2
 
 

@@ -16,7 +16,7 @@ from beeline.report.values import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PageFigure", "Sizes", "page_figure"]
+__all__ = ["PageFigure", "Sizes", "page_figure", "themed_svg"]
 
 # Texts stay texts: they can be read aloud, found and selected, and take the font of the page.
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "beeline"}
@@ -83,7 +83,12 @@ def inline_svg(draw: Callable[[], Figure], prefix: str, screen: str, label: str,
     hints
         From the gid of an artist to the text that appears when the pointer rests on it.
     """
-    root = ElementTree.fromstring(_saved(draw))
+    return themed_svg(_saved(draw), prefix, screen, label, hints)
+
+
+def themed_svg(saved: bytes, prefix: str, screen: str, label: str, hints: Mapping[str, str]) -> str:
+    """A picture that matplotlib saved as SVG, as an `<svg>` element in the colours of a page; as `inline_svg`."""
+    root = ElementTree.fromstring(saved)
     view = root.get("viewBox", "")
     root.attrib.clear()
     root.attrib.update({"viewBox": view, "role": "img", "aria-label": printable(label), "class": screen})

@@ -104,7 +104,7 @@ def _of_end(found: Selection, selecting: Selecting, null: PathPoint) -> Concern 
 def _advice(found: Selection, null: PathPoint, loss: Loss) -> str:
     if found.end is End.TIME:
         return _MORE_TIME
-    if "perceptron" in loss.name:
+    if loss.zero_is_optimal:
         return f"zero weights are an optimum of {loss.name!r}: take another loss, such as 'hinge'"
     if loss.name == "novelty":
         take = Argument("fit_intercept", "regularized")

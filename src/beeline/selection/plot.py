@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_selection", "path_of"]
+__all__ = ["draw_curve", "draw_selection", "path_of"]
 
 
 def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure:
@@ -51,6 +51,15 @@ def draw_selection(selection: Selection, figure: Figure | None = None) -> Figure
     _finish_axes(upper, lower, right, narrow)
     _draw_legend(upper, right, narrow)
     return figure
+
+
+def draw_curve(selection: Selection, axes: Axes) -> None:
+    """The scores against log₂ C alone, with the C that was chosen, into axes of somebody's own."""
+    path = path_of(selection.curve, selection.best.epsilon)
+    _draw_scores(axes, selection, path)
+    axes.axvline(math.log2(selection.best_C), color=COLOURS["best"], linewidth=1.3)
+    axes.set_xlabel("log₂ C")
+    axes.legend(loc="best", frameon=False, fontsize=SMALL)
 
 
 def path_of(curve: Iterable[PathPoint], epsilon: float | None) -> list[PathPoint]:

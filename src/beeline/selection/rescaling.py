@@ -45,7 +45,8 @@ class Rescaling:
             start += block.n_rows
         statistics.grow(self.data.n_features)
         statistics.add_repeated(int(train.sum()) - statistics.count, 0.0)
-        return learned_scaling(self.recipe.scaling.kind, statistics, self.recipe.indicators)
+        scaling = learned_scaling(self.recipe.scaling.kind, statistics, self.recipe.indicators)
+        return scaling if self.recipe.scaling.left_to_intercept is None else scaling.without_shift()
 
     def affine(self, folds: Sequence[Fold], n_outputs: int) -> Affine:
         """What every fold's problems see of the features."""

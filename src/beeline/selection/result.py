@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from beeline._lazy import cached_property
-from beeline._sentences import Argument
+from beeline._numbers import as_choice
+from beeline._words import count
 from beeline.exceptions import ParameterError
 from beeline.training.concerns import Concern
 from beeline.training.run import Trained
@@ -78,6 +79,9 @@ class PathPoint:
     training_loss: float = math.nan
     residual_correlation: float = 0.0
 
+    def __str__(self) -> str:
+        return f"C {self.C:10.4g}   score {self.score:.6g} ± {self.spread:.2g}   {self.seconds:.2f} s"
+
     @cached_property
     def score(self) -> float:
         """The mean over the folds, each counted by the weight of its rows: for accuracy, that of all rows."""
@@ -137,8 +141,7 @@ class Selection:
     concerns: tuple[Concern, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise ParameterError(Argument("rule"), f" must be one of {', '.join(get_args(Rule))}, not {self.rule!r}")
+        as_choice("rule", self.rule, get_args(Rule))
         if not self.curve:
             raise ParameterError("a selection needs at least one C", parameter="curve")
 
@@ -165,7 +168,7 @@ class Selection:
     @property
     def sentence(self) -> str:
         """What happened, in words."""
-        values = "1 value" if len(self.curve) == 1 else f"{len(self.curve)} values"
+        values = count(len(self.curve), "value")
         place = "the best" if self.rule == "best" else "the smallest within one standard error of the best"
         return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, {place} of {values}; {self.end.value}"
 

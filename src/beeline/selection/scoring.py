@@ -15,6 +15,7 @@ import numpy as np
 from beeline import metrics
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
 from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
@@ -211,7 +212,7 @@ def _scorer(metric: str | Callable[..., float]) -> Metric:
             scorer, name = get_scorer(metric), metric
         except ValueError:
             raise ParameterError(
-                f"there is no metric {metric!r}; there are {', '.join(METRICS)} and the scorers of scikit-learn",
+                f"there is no metric {quoted(metric)}; {offer(metric, METRICS, ' and the scorers of scikit-learn')}",
                 parameter="metric",
             ) from None
         return Metric(name, True, lambda rows: _scored_by_name(name, scorer, rows))

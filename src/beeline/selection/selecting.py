@@ -9,7 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from beeline._numbers import as_function, as_number
+from beeline._numbers import as_choice, as_function, as_number
 from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.exceptions import ParameterError
@@ -93,10 +93,7 @@ class Selecting:
 
     def __post_init__(self) -> None:
         for name, choices in (("rule", Rule), ("stop", Stop)):
-            if getattr(self, name) not in get_args(choices):
-                raise ParameterError(
-                    Argument(name), f" must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
-                )
+            as_choice(name, getattr(self, name), get_args(choices))
         for name in ("C_min", "C_max", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             if value is None and name != "max_passes":

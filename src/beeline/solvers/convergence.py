@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from beeline.exceptions import ParameterError
-from beeline.plotting import COLOURS, SMALL, escape_math, is_narrow, lighten, new_figure
+from beeline.plotting import COLOURS, SMALL, escape_math, is_narrow, lighten, line_styles, new_figure
 from beeline.solvers.base import Result
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_convergence"]
 
-# Where there are more runs than colours, lines are told apart by their dashes too.
-_ROLES = ("score", "warm", "best", "stop", "cold")
-_STROKES = ("solid", (0, (5, 2)), (0, (1.5, 1.5)))
 _FEW = 40  # steps, each of which is marked
 _FAINT = 0.3
 
@@ -72,7 +68,7 @@ def plot_convergence(runs: Mapping[str, Any], figure: Figure | None = None) -> F
     shape = (2, 1) if is_narrow(figure) else (1, 2)
     left, right = figure.subplots(*shape, sharey=True)
     floor = _set_gaps(left, [gap for line in _all_lines(lines) for gap in line.gaps])
-    for (name, of_run), style in zip(lines.items(), _styles(), strict=False):
+    for (name, of_run), style in zip(lines.items(), line_styles(), strict=False):
         style |= {"alpha": max(_FAINT, 1 / math.sqrt(max(1, len(of_run))))}
         for line in of_run:
             _draw(left, line.steps, line.gaps, floor, style)
@@ -96,10 +92,6 @@ def _results(name: str, run: Any) -> Sequence[Result]:  # noqa: ANN401
 
 def _all_lines(lines: Mapping[str, list[_Line]]) -> Iterator[_Line]:
     return (line for of_run in lines.values() for line in of_run)
-
-
-def _styles() -> Iterator[dict[str, Any]]:
-    return cycle({"color": COLOURS[role], "linestyle": stroke} for stroke in _STROKES for role in _ROLES)
 
 
 def _set_gaps(axes: Axes, gaps: list[float]) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from beeline._words import offer
 from beeline.exceptions import ParameterError
 from beeline.solvers.needs import Needs
 
@@ -46,8 +47,8 @@ class SolverOptions:
         """The options that were given, the others as by default."""
         for name in given:
             if name not in (known := options_of(cls)):
-                offer = f"there are {', '.join(known)}" if known else "it has none"
-                raise ParameterError(f"the solver {solver!r} has no option {name!r}; {offer}", parameter="solver")
+                instead = offer(name, known) if known else "it has none"
+                raise ParameterError(f"the solver {solver!r} has no option {name!r}; {instead}", parameter="solver")
         return cls(**given)
 
     def refine(self, needs: Needs) -> Needs:

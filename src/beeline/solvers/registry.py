@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beeline._forks import import_late
+from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.solvers.base import Solver
 
@@ -102,5 +103,5 @@ def _unknown(solver: Any, name: Any) -> str:  # noqa: ANN401
     if isinstance(solver, type) and issubclass(solver, Solver):
         return f"give a solver, {solver.__name__}(), and not its class"
     if isinstance(name, str):
-        return f"there is no solver {name!r}; there are auto, {', '.join(SOLVERS)}"
+        return f"there is no solver {quoted(name)}; {offer(name, ['auto', *SOLVERS])}"
     return f"solver must be a name, a pair of a name and its options, or a solver, not {solver!r}"

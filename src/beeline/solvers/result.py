@@ -13,6 +13,7 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats
+from beeline._words import count, percentage
 from beeline.objective import Point
 from beeline.solvers.state import State
 
@@ -82,6 +83,11 @@ class Step:
         That J is an estimate, and of what, in words; empty: it is none.
     remark
         What else there is to say of θ, in words, behind the ending.
+    outputs
+        Gives the weights and intercepts of all outputs, and what the loss owns, where one problem has them all; None:
+        several problems are solved, each of which has a part.
+    model
+        Gives the model at this step, of an estimator or command whose one problem it is; None: there is none yet.
     """
 
     theta: Floats
@@ -102,11 +108,17 @@ class Step:
     estimate: str = ""
     remark: str = ""
     snapshot: Callable[[], Mapping[str, Any]] | None = None
+    outputs: Callable[[], tuple[Floats, Floats, Floats | None]] | None = None
+    model: Callable[[], Any] | None = None
 
     @property
     def gap(self) -> float:
         """(J − J⁻)/|J|: at most this far, relatively, from the optimum."""
         return relative_gap(self.objective, self.bound, self.scale)
+
+    def __str__(self) -> str:
+        gap = percentage(self.gap) if math.isfinite(self.gap) else "unknown"
+        return f"pass {self.passes:6.0f}   objective {self.objective:.6g}   gap {gap}   {self.seconds:.1f} s"
 
 
 class TracePoint(NamedTuple):
@@ -227,9 +239,9 @@ class Result:
     @property
     def sentence(self) -> str:
         """What happened, in words."""
-        passes = f"{self.passes:.0f} passes" if round(self.passes) != 1 else "1 pass"
+        passes = count(round(self.passes), "pass")
         if self.passes < _PART:
-            passes = f"{100 * self.passes:.2g} % of a pass"
+            passes = f"{percentage(self.passes, 2)} of a pass"
         how = f": {self.ending}" if self.ending else f", {distance_in_words(self.gap)}"
         return f"{self.status.value} after {passes}{how}{self.estimate and f'; {self.estimate}'}"
 

@@ -28,6 +28,8 @@ def prefetched_blocks(rows: Rows, blocks: Sequence[Sequence[Run]]) -> Iterator[t
 
 def _read(rows: Rows, runs: Sequence[Run]) -> tuple[Ints, Block]:
     """(the numbers, the rows) of several runs of rows."""
+    for run in runs:
+        rows.will_need(*run)
     pieces = [replace(rows.read(*run), labels=None, weights=None, queries=None) for run in runs]
     return np.concatenate([np.arange(*run) for run in runs]), concatenate(pieces)
 

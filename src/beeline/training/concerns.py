@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from beeline._sentences import Argument, Sentence
+from beeline._warnings import calls_inside
 from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import Loss, is_built_in
 from beeline.solvers.base import Result, Solver, Status
 
-__all__ = ["Concern", "concern_about_scale", "concerns_about", "gained", "warn_of"]
+__all__ = ["Concern", "concern_about_scale", "concern_about_zero", "concerns_about", "gained", "warn_of"]
 
 _WORTHLESS = 1e-6  # of J without a model, that a model must at least win
 _MOST_NAMES = 3
@@ -78,21 +78,24 @@ def concern_about_scale(loss: Loss, spread: float) -> Concern:
     )
 
 
+def concern_about_zero(loss: Loss) -> Concern:
+    """That zero weights are an optimum of the loss, whatever the rows are: known before training begins."""
+    sentence = Sentence(
+        f"zero weights are an optimum of {loss.name!r} with any regularizer, so that the model is no better than its "
+        "intercept alone; take another loss, such as 'hinge', or ",
+        Argument("solver", "sgd"),
+        ", which keeps the direction that it has learned",
+    )
+    return Concern(sentence, ModelWarning)
+
+
 def warn_of(concerns: Sequence[Concern], stacklevel: int | None = None) -> None:
     """Give the warnings, as raised so many calls above; None: where beeline was called."""
     if not concerns:
         return
-    level = _calls_inside() if stacklevel is None else stacklevel
+    level = calls_inside() if stacklevel is None else stacklevel
     for concern in concerns:
         warnings.warn(concern.sentence, concern.warning, stacklevel=level + 1)
-
-
-def _calls_inside() -> int:
-    """How many calls, from that of `warn_of` on, were made by this package."""
-    frame, calls = sys._getframe(1), 0
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "beeline":
-        frame, calls = frame.f_back, calls + 1
-    return calls
 
 
 def _failures(results: Sequence[Result], names: Sequence[object] | None) -> list[Concern]:
@@ -140,11 +143,8 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
             f"the model is its intercept alone: no label is farther from it than epsilon, {loss.epsilon:g}, so that "
             "nothing is left to learn; lower epsilon"
         )
-    if "perceptron" in loss.name:
-        return (
-            f"the model is no better than its intercept alone: zero weights are an optimum of {loss.name!r} with any "
-            "regularizer; take another loss, such as 'hinge'"
-        )
+    if loss.zero_is_optimal:
+        return concern_about_zero(loss).sentence
     balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if loss.classifies else ()
     return Sentence(
         "the model is no better than its intercept alone, which is the optimum where C is so small (or alpha so "

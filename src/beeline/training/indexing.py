@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from beeline._sentences import Argument
+from beeline._words import percentage
 from beeline.data.core.dataset import ArrayDataset
 from beeline.exceptions import ParameterError, StoreError
 from beeline.solvers.registry import SolverLike, solver_name, the_solver
@@ -83,7 +84,7 @@ def _best(task: Task, store: Store, kinds: list[str], named: Indexed | None, see
             raise ParameterError(f"the solver 'indexed' {named.refusal(objective)}", parameter="solver")
         return task, None
     share, kind, candidate = min(found, key=lambda one: one[0])
-    about = f"by the index of {kind} some {100 * share:.2g} % of the rows have to be read"
+    about = f"by the index of {kind} some {percentage(share, 2)} of the rows have to be read"
     if named is None and share > _PAYS:
         return task, f"{about}, so that all rows are read instead"
     return candidate, f"{about}, which is what is done"

@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 
 from beeline._types import Floats
+from beeline._words import count
 from beeline.engines.verbs import columns, values
 from beeline.exceptions import ParameterError
 from beeline.losses import LOSSES, RowLoss, ScalarLoss, Truncated, VectorLoss, is_built_in
@@ -24,7 +25,7 @@ from beeline.objective import Objective
 from beeline.objective.residual_correlation import chance_correlation, feature_spreads, residual_correlation
 from beeline.regularizers import check_regularizer
 from beeline.solvers.auto import choose_solver
-from beeline.solvers.base import Callback, Result, Solver, State, Status
+from beeline.solvers.base import Callback, Result, Solver, State, Status, Step
 from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.registry import SolverLike, the_solver
 from beeline.solvers.result import rows_outside
@@ -73,7 +74,7 @@ class Trained:
         if len(self.results) == 1:
             return worst.sentence
         outside = rows_outside(self.results)
-        in_all = "" if outside is None else f"; in all problems together {len(outside):,} rows lie beyond the cap"
+        in_all = "" if outside is None else f"; beyond the cap in any of them: {count(len(outside), 'row')}"
         return f"of {len(self.results)} problems, the worst {worst.sentence}{in_all}"
 
 
@@ -121,7 +122,13 @@ def train(  # noqa: PLR0913
     starts = _starts(objectives, start)
     kept = None if checkpoint is None else _checkpoints(checkpoint, task, chosen, objectives, starts, renew=searched)
     results = solve_in_parallel(
-        [chosen] * len(objectives), objectives, starts, callback, time_limit, forgiving=True, checkpoints=kept
+        [chosen] * len(objectives),
+        objectives,
+        starts,
+        _told_outputs(callback, objectives),
+        time_limit,
+        forgiving=True,
+        checkpoints=kept,
     )
     hardly = not searched and _hardly_learned(objectives, results)
     concerns = concerns_about(chosen, results, task.loss, names, hardly=hardly, free=_is_free(task, results))
@@ -129,6 +136,18 @@ def train(  # noqa: PLR0913
     concerns += [concern_about_scale(o.loss, o.natural_width) for o in islice(small, 1)]
     thetas = [result.theta for result in results]
     return Trained(*outputs_of(objectives, thetas), results, tuple(concerns), extra_of(objectives, thetas))
+
+
+def _told_outputs(callback: Callback | None, objectives: list[Objective]) -> Callback | None:
+    """The callback, whose steps know their weights and intercepts where there is one problem."""
+    if callback is None or len(objectives) > 1:
+        return callback
+
+    def told(step: Step) -> bool | None:
+        thetas = [step.theta]
+        return callback(replace(step, outputs=lambda: (*outputs_of(objectives, thetas), extra_of(objectives, thetas))))
+
+    return told
 
 
 def _problems(task: Task, solver: SolverLike) -> list[Objective]:
@@ -259,7 +278,8 @@ def _starts(objectives: list[Objective], start: Trained | Sequence[State] | None
         return [State(theta) for theta in _thetas(objectives, start)]
     if len(start) != len(objectives):
         raise ParameterError(
-            f"a start must have a state for each of {len(objectives)} problems, not {len(start)}", parameter="start"
+            f"a start must have a state for each of {count(len(objectives), 'problem')}, not {len(start)}",
+            parameter="start",
         )
     return start
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from beeline._lazy import cached_property
+from beeline._numbers import as_choice
 from beeline._sentences import Argument
 from beeline._types import Floats, Ints
+from beeline._words import count
 from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Rows, RowVector, Threads
 from beeline.engines.verbs import columns
@@ -93,13 +95,10 @@ class Task:
     def __post_init__(self) -> None:
         if not 0 < self.C < math.inf:
             raise ParameterError(Argument("C"), f" must be positive and finite, not {self.C}")
-        if self.multiclass not in _MULTICLASS:
-            raise ParameterError(
-                Argument("multiclass"), f" must be one of {', '.join(_MULTICLASS)}, not {self.multiclass!r}"
-            )
+        as_choice("multiclass", self.multiclass, _MULTICLASS)
         for name, column in (("labels", self.labels), ("weights", self.sample_weight)):
             if column is not None and len(column) != self.data.n_rows:
-                raise LabelError(f"{len(column)} {name} do not match {self.data.n_rows} rows")
+                raise LabelError(f"{len(column):,} {name} do not match {count(self.data.n_rows, 'row')}")
         if self.loss.classifies != (self.n_classes is not None):
             wanted = "classes" if self.loss.classifies else "real targets"
             raise ParameterError(f"the loss {self.loss.name!r} is for {wanted}", parameter="loss")

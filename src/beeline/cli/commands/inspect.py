@@ -26,7 +26,8 @@ def inspect(
     Example: beeline inspect income.model --top 20
     """
     with one_line_errors(debug):
-        from beeline.cli.output.model_facts import load_model, model_facts, top_features
+        from beeline.cli.output.model_facts import model_facts, top_features
+        from beeline.model.file import load_model
 
         trained = load_model(model)
         facts = model_facts(trained, model) | {"top": top_features(trained, top) if top else []}

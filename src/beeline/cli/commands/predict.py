@@ -59,15 +59,15 @@ def predict(
     """
     with one_line_errors(debug):
         use_threads(threads)
-        from beeline.cli.input.rows import Walk
         from beeline.cli.input.skipped import show_passed_over
-        from beeline.cli.output.model_facts import load_model
+        from beeline.model.file import load_model
+        from beeline.model.walk import Walk
 
         refuse_same_file(output, [model, *sources])
         trained = load_model(model)
         header, form = _form(trained, probabilities, scores)
         with progress_bar() as progress, _target(output) as file:
-            walk = Walk(trained, sources, reading, progress)
+            walk = Walk(trained, sources, reading, progress, targets=False)
             file.write(header)
             for block in walk.blocks(memory_or(_MEMORY, memory)):
                 file.write(form(trained.scores(block)))
@@ -77,7 +77,6 @@ def predict(
 def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callable[[Floats], str]]:
     """(the header line, how the scores of some rows become lines)."""
     from beeline._sentences import Argument, Sentence
-    from beeline.cli.output.model_facts import class_names
     from beeline.exceptions import ParameterError
 
     if probabilities and scores:
@@ -89,7 +88,7 @@ def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callabl
                 parameter="probabilities" if probabilities else "scores",
             )
         return "", lambda z: "".join(f"{','.join(map(repr, row))}\n" for row in model.values(z).tolist())
-    names = [_quoted(name) for name in class_names(model.classes)]
+    names = [_quoted(name) for name in model.class_names]
     if not (probabilities or scores):
         return "", lambda z: "".join(f"{label}\n" for label in _labels(model, names, z))
     if probabilities and not model.has_probabilities:

@@ -49,8 +49,9 @@ def train(
     alpha: Annotated[
         float | None,
         panel_option(
-            "What multiplies the regularizer, where the mean of the losses is minimised; instead of --C. Of rows that "
-            "are learned from as they are read it is 1e-6 when not given.",
+            "What multiplies the regularizer, where the mean of the losses is minimised; instead of --C. When neither "
+            "is given it is 1e-6 for --solver sgd, whose hinges have C = 3, and for rows that are learned from as they "
+            "are read.",
             "NUMBER",
         ),
     ] = None,
@@ -113,9 +114,8 @@ def train(
         from beeline.cli.output.show_model import show_trained
 
         more = {"tol": tol, "probability": probability, **training.to_settings(threads)}
-        if alpha is not None:
-            more |= _with_alpha(alpha, context)
-        settings = _settings(C, training, searching, more)
+        more |= _strength(alpha, more, context)
+        settings = _settings(str(more.pop("C", C)), training, searching, more)
         target = checked_model(output)
         page = searching.checked_files(sources, output)
         with prepare(sources, reading, training, settings, target) as prepared:
@@ -140,14 +140,24 @@ def train(
         prepared.concerns.leave()
 
 
-def _with_alpha(alpha: float, context: click.Context) -> dict[str, Any]:
-    """The strength of Ω, said by alpha."""
+def _strength(alpha: float | None, more: dict[str, Any], context: click.Context) -> dict[str, Any]:
+    """How strong Ω is, where --C does not say it: alpha, or by a rule of stochastic steps."""
     from beeline._sentences import Argument
     from beeline.exceptions import ParameterError
 
     if "C" in said_options(context):
-        raise ParameterError(Argument("alpha"), " says what ", Argument("C"), " says; leave one of them out")
-    return {"alpha": alpha}
+        if alpha is not None:
+            raise ParameterError(Argument("alpha"), " says what ", Argument("C"), " says; leave one of them out")
+        return {}
+    if alpha is not None:
+        return {"alpha": alpha}
+    if "sgd" in (more["solver"], more["solver"][0]):
+        from beeline.fitting.online_settings import default_strength, ends_stochastic
+        from beeline.losses import get_loss
+
+        if ends_stochastic(more["solver"]):
+            return default_strength(get_loss(more["loss"]))
+    return {}
 
 
 def _settings(C: str, training: TrainingOptions, searching: SearchOptions, more: dict[str, Any]) -> Settings:

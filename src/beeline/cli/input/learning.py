@@ -74,8 +74,9 @@ def prepare(
                 data = stack.enter_context(bounded_rows(sources, reading, room, progress, narrow=narrow))
         _tell_pass(data)
         if options.named_loss is None:
-            name, why = choose_loss(data)
-            settings = replace(settings, loss=name)
+            choice = choose_loss(data)
+            choice.announce()
+            settings, why = replace(settings, loss=choice.loss), choice.why
         texts = data.recipe is not None and data.recipe.label_categories is not None
         weights = parse_class_weights(options.class_weight or [], texts=texts)
         settings = replace(settings, class_weight=weights)

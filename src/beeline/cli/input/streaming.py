@@ -63,9 +63,10 @@ class StreamRequest:
         earlier = None if self.start is None else _load(self.start)
         online = None if earlier is None else Online.of_model(earlier)
         options = ReadOptions(**self.reading)
+        begin = lambda labels, texts, decimals: self._begin(labels, texts, decimals, why)  # noqa: E731
         with stream_line() as callback:
             training = StreamTraining(
-                (lambda labels, texts: self._begin(labels, texts, why)) if online is None else online,
+                begin if online is None else online,
                 None if earlier is None else earlier.recipe,
                 time_limit=self.options.seconds,
                 memory=self.options.memory,
@@ -89,7 +90,7 @@ class StreamRequest:
         if (limit := self.options.seconds) is not None and not 0 < limit < float("inf"):
             raise ParameterError(Argument("time_limit"), f" must be positive and finite, not {limit:g}")
 
-    def _begin(self, labels: AnyArray, texts: tuple[str, ...] | None, why: list[str]) -> Online:
+    def _begin(self, labels: AnyArray, texts: tuple[str, ...] | None, decimals: bool, why: list[str]) -> Online:
         """What learns, once the first labels are known."""
         from beeline.cli.input.choosing import loss_for, parse_class_weights
         from beeline.fitting.online import Online
@@ -99,18 +100,24 @@ class StreamRequest:
         settings = {name: said[name] for name in ("loss", "regularizer", "intercept", "multiclass", "solver", "seed")}
         if settings["solver"] == "auto":
             settings["solver"] = "sgd"
+        choice = None
         if self.options.named_loss is None:
-            settings["loss"], reason = loss_for(labels, texts)
-            why.append(f"the first {reason}")
+            choice = loss_for(labels, texts, decimals=decimals)
+            choice = choice._replace(why=f"the first {choice.why}")
+            settings["loss"] = choice.loss
         weights = parse_class_weights(self.options.class_weight or [], texts=texts is not None)
         alpha = ALPHA if self.alpha is None else self.alpha
-        return Online(online_settings(settings | {"alpha": alpha, "class_weight": weights}))
+        online = Online(online_settings(settings | {"alpha": alpha, "class_weight": weights}))
+        if choice is not None:
+            choice.announce()
+            why.append(choice.why)
+        return online
 
 
 def train_stream(request: StreamRequest, output: str, *, json: bool) -> None:
     """Train, save the model and say what came of it."""
     from beeline.cli.input.searching import leave_interrupted
-    from beeline.cli.input.skipped import show_passed_over_by
+    from beeline.cli.input.skipped import show_passed_over
     from beeline.cli.input.targets import check_targets, checked_model
     from beeline.cli.options.common import print_json
     from beeline.cli.output.concerns import Concerns
@@ -124,7 +131,7 @@ def train_stream(request: StreamRequest, output: str, *, json: bool) -> None:
     facts = model_facts(model, target) | {"loss_chosen_because": why}
     for stream in training.streams:
         if stream.reader is not None:
-            show_passed_over_by(stream.reader)
+            show_passed_over(stream.reader)
     if json:
         online = training.learned
         points = [*online.trace, online.point(online.recent)] if online.recent.weight else online.trace
@@ -147,6 +154,6 @@ def said_options(context: click.Context) -> frozenset[str]:
 
 
 def _load(path: str) -> Model:
-    from beeline.cli.output.model_facts import load_model
+    from beeline.model.file import load_model
 
     return load_model(path)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from beeline.cli.options.declaring import Option
 from beeline.cli.options.groups import with_parameters
+from beeline.cli.options.names import split_names
 from beeline.data.options import ReadOptions
 
 __all__ = ["with_read_options"]
@@ -25,25 +26,27 @@ _METAVARS = {
     "label": "COLUMN",
     "weight": "COLUMN",
     "query": "COLUMN",
-    "ignore": "COLUMN",
-    "text": "COLUMN",
+    "ignore": "COLUMNS",
+    "text": "COLUMNS",
     "delimiter": "CHARACTER",
     "n_features": "N",
     "hash": "BITS",
     "max_categories": "N",
     "format": "FORMAT",
     "missing": "HOW",
+    "extra": "HOW",
     "scale": "HOW",
     "dtype": "TYPE",
     "layout": "LAYOUT",
 }
 _COLUMNS = ("label", "weight", "query", "ignore", "text")
 _PANELS = {
-    "Tables (CSV, Parquet, Arrow)": (*_COLUMNS, "delimiter", "header", "missing", "max_categories"),
+    "Tables (CSV, Parquet, Arrow)": (*_COLUMNS, "delimiter", "header", "missing", "extra", "max_categories"),
     "LIBSVM text": ("zero_based", "n_features", "hash", "multilabel", "skip_bad_lines"),
     "Values": ("scale", "dtype", "layout", "allow_nonfinite"),
 }
-_NOT_OPTIONS = {"recipe"}  # an object; `convert --like STORE` takes it from a store
+# An object, which `convert --like STORE` takes from a store; and what each command knows of itself.
+_NOT_OPTIONS = {"recipe", "targets"}
 
 
 def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,7 +56,11 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _several_as_tuples(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    """Lists of names, of which each value may have several, as `ReadOptions` has them."""
+    return {
+        name: tuple(one for several in value for one in split_names(several)) if isinstance(value, list) else value
+        for name, value in given.items()
+    }
 
 
 def _spelled(name: str) -> str:
@@ -85,7 +92,7 @@ def _parameters(names: list[str]) -> list[inspect.Parameter]:
 
 def _help(text: str, hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is tuple:
-        return f"{text} May be given several times."
+        return f"{text} Several: a,b, or given several times."
     if get_origin(hint) is not Literal:
         return text
     return f"{text} One of {', '.join(get_args(hint))}."

@@ -46,6 +46,7 @@ LossName = Literal[
     "squared",
     "squared_epsilon_insensitive",
     "squared_hinge",
+    "squared_margin",
     "squared_perceptron",
     "truncated_squared_hinge",
     "tweedie",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["byte_size", "count", "escape_markup", "number_text", "percent", "plain_table", "standard_console"]
+__all__ = ["byte_size", "escape_markup", "number_text", "percent", "plain_table", "standard_console"]
 
 
 def byte_size(n_bytes: int) -> str:
@@ -25,13 +25,6 @@ def byte_size(n_bytes: int) -> str:
             break
         value, unit = value / 1000, larger
     return f"{n_bytes:,} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
-
-
-def count(n: int, noun: str, several: str | None = None) -> str:
-    """A number and its noun: 1 row, 2,000 rows."""
-    if n == 1:
-        return f"{n:,} {noun}"
-    return f"{n:,} {several or noun + ('es' if noun.endswith('s') else 's')}"
 
 
 @contextmanager

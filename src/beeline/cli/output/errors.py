@@ -35,13 +35,16 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         yield
         sys.stdout.flush()
     except _Terminated:
-        print_line("terminated", "stopped before the end, nothing was written", color="33")
-        raise
+        _terminated()
     except KeyboardInterrupt:
         if debug:
             traceback.print_exc()
         interrupted()
     except Exception as error:
+        if _comes_of(error, _Terminated):
+            _terminated()
+        if _comes_of(error, KeyboardInterrupt):
+            interrupted()
         if isinstance(error, OSError) and error.errno == errno.EPIPE and not isinstance(error, BeelineError):
             _leave_quietly()
         if debug:
@@ -54,6 +57,17 @@ def interrupted() -> NoReturn:
     """Leave after Ctrl-C, with the exit code that shells expect."""
     print_line("interrupted", "stopped before the end, nothing was written", color="33")
     raise SystemExit(BY_SIGNAL + signal.SIGINT)
+
+
+def _terminated() -> NoReturn:
+    print_line("terminated", "stopped before the end, nothing was written", color="33")
+    raise SystemExit(BY_SIGNAL + signal.SIGTERM)
+
+
+def _comes_of(error: BaseException, kind: type[BaseException]) -> bool:
+    """Whether an error is what Python made of an end that came while a class was being made: RuntimeError, with it."""
+    cause = error.__cause__
+    return cause is not None and (isinstance(cause, kind) or _comes_of(cause, kind))
 
 
 class _Terminated(SystemExit):
@@ -79,7 +93,9 @@ def print_line(kind: str, message: str, *, color: str) -> None:
 
 def print_note(sentence: str) -> None:
     """Say how the work is done, where there is a choice."""
-    print_line("note", sentence, color="36")
+    from beeline.cli.output.spelling import spelled
+
+    print_line("note", spelled(sentence), color="36")
 
 
 def styled(text: str, style: str, stream: TextIO) -> str:

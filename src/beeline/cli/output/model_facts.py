@@ -10,21 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from beeline._types import AnyArray
     from beeline.model import Model
     from beeline.solvers.base import Result
 
-__all__ = ["class_names", "finite_numbers", "load_model", "model_facts", "top_features", "traces"]
+__all__ = ["finite_numbers", "model_facts", "top_features", "traces"]
 
 Facts = dict[str, Any]
-
-
-def load_model(path: str) -> Model:
-    """The model of a file: beeline's own, or LIBLINEAR's text."""
-    from beeline.model import Model
-    from beeline.model.liblinear import is_liblinear
-
-    return Model.from_liblinear(path) if is_liblinear(path) else Model.load(path)
 
 
 def model_facts(model: Model, path: str | Path) -> Facts:
@@ -39,7 +30,7 @@ def model_facts(model: Model, path: str | Path) -> Facts:
         "kind": model.kind,
         "loss": model.loss,
         "loss_settings": model.loss_settings,
-        "classes": None if model.classes is None else class_names(model.classes),
+        "classes": None if model.classes is None else model.class_names,
         "probabilities": model.link if model.has_probabilities else None,
         "link": model.link,
         "features": model.n_features,
@@ -49,7 +40,7 @@ def model_facts(model: Model, path: str | Path) -> Facts:
         "settings": model.settings,
         "report": None if model.report is None else model.report.to_json(),
         "columns": None if recipe is None or recipe.columns is None else [column.name for column in recipe.columns],
-        "scaling": None if recipe is None else recipe.scaling.kind,
+        "scaling": None if recipe is None else recipe.scaling.in_words,
         "beeline": model.version,
     }
 
@@ -68,14 +59,9 @@ def finite_numbers(facts: Mapping[str, float]) -> Facts:
     return {name: number if math.isfinite(number) else None for name, number in facts.items()}
 
 
-def class_names(classes: AnyArray) -> list[str]:
-    """The classes as people write them: 1, not 1.0."""
-    return [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in classes.tolist()]
-
-
 def top_features(model: Model, most: int) -> list[Facts]:
     """The features with the largest weights of each output, largest first."""
-    found, names = [], [] if model.classes is None else class_names(model.classes)
+    found, names = [], model.class_names
     for output in range(model.n_outputs):
         weights = model.weights[:, output]
         size = np.abs(weights)

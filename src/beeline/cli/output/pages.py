@@ -1,19 +1,23 @@
-"""The page of `--report`: a search for C, a training, or both."""
+"""The page of `--report`: a search for C, a training, or both; or an evaluation."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from beeline.cli.output.drawing import number_text
+from beeline.cli.output.spelling import spelled
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from beeline.cli.input.learning import Prepared
+    from beeline.evaluation import Evaluation
     from beeline.fitting import Fitted, Settings
+    from beeline.model import Model
     from beeline.selection import Selection
 
-__all__ = ["write_result_page"]
+__all__ = ["write_evaluation", "write_result_page"]
 
 
 def write_result_page(
@@ -41,6 +45,21 @@ def write_result_page(
         write_training_page(page, trained, facts)
 
 
+def write_evaluation(page: Path, model: Model, found: Evaluation, facts: dict[str, Any]) -> None:
+    """Write how good a model's predictions are; `facts` tell the names of the model and of the data."""
+    from beeline.report import write_evaluation_page
+
+    facts |= {"rows": found.rows, "weight": "every row counts once" if found.weight is None else found.weight}
+    facts |= {"features": model.n_features, "loss": model.loss, **model.loss_settings}
+    facts |= {"classes": len(found.classes)} if found.classes else {}
+    facts |= {"positive class": found.positive} if found.positive is not None else {}
+    facts |= {"probabilities": model.link if model.has_probabilities else "none"} if found.classes else {}
+    facts |= {"trained by beeline": model.version}
+    if model.report is not None:
+        facts |= {"training": f"{model.report.solver}: {model.report.sentence}"}
+    write_evaluation_page(page, replace(found, notes=tuple(map(spelled, found.notes))), facts)
+
+
 def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
     """What was learned, from what, and all that was said about how."""
     from beeline.data.options import size_in_words
@@ -49,7 +68,7 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
     data, settings = prepared.data, prepared.settings
     loss, regularizer = settings.the_loss, settings.the_regularizer
     facts: dict[str, Any] = {"data": ", ".join(sources), "rows": f"{data.n_rows:,}", "features": f"{data.n_features:,}"}
-    facts |= {"scaling": "none" if data.recipe is None else data.recipe.scaling.kind}
+    facts |= {"scaling": "none" if data.recipe is None else data.recipe.scaling.in_words}
     facts |= {"loss": loss.name, **_loss_settings(settings), "regularizer": regularizer.name}
     facts |= {"l1_ratio": regularizer.l1} if regularizer.name == "elastic_net" else {}
     facts |= {"weights": "not negative"} if regularizer.nonnegative else {}

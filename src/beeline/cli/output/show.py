@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from beeline._words import count
 from beeline.cli.output.drawing import (
     byte_size,
-    count,
     escape_markup,
     number_text,
     percent,
@@ -84,6 +84,8 @@ def show_skipped(facts: Facts) -> None:
     if bad and bad["count"]:
         print_line("warning", f"{count(bad['count'], 'bad line')} skipped; the first:", color="33")
         sys.stderr.writelines(f"  {printable(example)}\n" for example in bad["examples"])
+    for sentence in facts.get("left_out", ()):
+        print_line("warning", sentence, color="33")
     for column, n in facts.get("unknown_categories", {}).items():
         print_line("warning", f"column {column!r} has {count(n, 'value')} that the recipe does not know", color="33")
 
@@ -129,7 +131,9 @@ def _recipe_lines(recipe: Facts) -> Iterator[tuple[str, str]]:
     else:
         yield "recipe", ", ".join([count(len(recipe["columns"]), "column"), *named])
         yield from _column_lines(recipe["columns"])
-    yield "scaling", recipe["scaling"]["kind"]
+    from beeline.data.recipe.scaling import Scaling
+
+    yield "scaling", Scaling.from_json(recipe["scaling"]).in_words
 
 
 def _labels(labels: Facts | None) -> str:
@@ -180,7 +184,7 @@ def _column_lines(columns: list[Facts]) -> Iterator[tuple[str, str]]:
         categories = _some([escape_markup(category) for category in column["categories"]], _MOST_CATEGORIES)
         yield "categories", f"{escape_markup(column['name'])}: {categories}"
     if len(others) > _MOST_CLASSES:
-        yield "", f"[dim]… and {len(others) - _MOST_CLASSES:,} more columns of categories[/]"
+        yield "", f"[dim]… and {count(len(others) - _MOST_CLASSES, 'more column')} of categories[/]"
 
 
 def _number_column(column: Facts) -> str:

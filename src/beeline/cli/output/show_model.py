@@ -1,4 +1,4 @@
-"""Drawing what is known about a model and about its predictions, for people."""
+"""Drawing what is known about a model, for people."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from beeline._words import count
 from beeline.cli.output.drawing import (
     byte_size,
-    count,
     escape_markup,
     number_text,
     percent,
@@ -20,12 +20,11 @@ from beeline.cli.output.errors import printable, styled
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["show_evaluation", "show_model", "show_trained"]
+__all__ = ["show_model", "show_trained"]
 
 Facts = dict[str, Any]
 
 _MOST_CLASSES = 20
-_MOST_IN_TABLE = 12  # classes, beyond which a confusion table does not fit a screen
 _BAR = 16
 
 
@@ -61,20 +60,7 @@ def show_model(facts: Facts) -> None:
             out.print()
             out.print(_weights(output, facts["kind"]))
         if len(facts["top"]) > _MOST_CLASSES:
-            out.print(f"[dim]… and {len(facts['top']) - _MOST_CLASSES:,} more classes; --json shows all[/]")
-
-
-def show_evaluation(facts: Facts) -> None:
-    """Print how good predictions are."""
-    with standard_console() as out:
-        out.print(f"[bold]{escape_markup(facts['model'])}[/] on {count(facts['rows'], 'row')}", highlight=False)
-        lines = plain_table()
-        for name, value in facts["measures"].items():
-            lines.add_row(f"[bold cyan]{name.replace('_', ' ')}[/]", "undefined" if value is None else f"{value:.6g}")
-        out.print(lines)
-        if facts["confusion"] is not None:
-            out.print()
-            out.print(_confusion(facts["classes"], facts["confusion"]))
+            out.print(f"[dim]… and {count(len(facts['top']) - _MOST_CLASSES, 'more class')}; --json shows all[/]")
 
 
 def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
@@ -132,7 +118,7 @@ def _setting(value: Any) -> str:  # noqa: ANN401
 
 
 def _numbers(facts: Facts) -> str:
-    what = "a number" if facts["outputs"] == 1 else f"{facts['outputs']:,} numbers"
+    what = "a number" if facts["outputs"] == 1 else f"{count(facts['outputs'], 'number')}"
     return what + {"exp": ", exp of the score", "logistic": ", a share between 0 and 1"}.get(facts["link"], "")
 
 
@@ -143,7 +129,7 @@ def _classes(facts: Facts) -> str:
     if len(names) == 2:
         return f"classes {printable(names[0])} and {printable(names[1])}"
     form = facts["settings"].get("multiclass")
-    return f"{len(names):,} classes" + (f" ({form})" if form else "")
+    return f"{count(len(names), 'class')}" + (f" ({form})" if form else "")
 
 
 def _weights(output: Facts, kind: str) -> Table:
@@ -159,15 +145,4 @@ def _weights(output: Facts, kind: str) -> Table:
         )
     if not output["features"]:
         shown.add_row("  [dim]every weight is zero[/]")
-    return shown
-
-
-def _confusion(classes: list[str], cells: list[list[float]]) -> Table | str:
-    if len(classes) > _MOST_IN_TABLE:
-        return f"[dim]a confusion table of {len(classes):,} classes is too wide; --json shows it[/]"
-    shown = plain_table()
-    shown.add_row("[bold]label[/]", *(f"[bold cyan]as {escape_markup(name)}[/]" for name in classes))
-    for i, (name, row) in enumerate(zip(classes, cells, strict=True)):
-        marked = [f"[green]{number_text(cell)}[/]" if i == j else number_text(cell) for j, cell in enumerate(row)]
-        shown.add_row(f"[bold cyan]{escape_markup(name)}[/]", *marked)
     return shown

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beeline.cli.output.drawing import count, escape_markup, number_text, standard_console
+from beeline._words import count
+from beeline.cli.output.drawing import escape_markup, number_text, standard_console
 from beeline.cli.output.search_table import path_table, power_of_two, score_text
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from beeline._sentences import Argument, Sentence
+from beeline.cli.options.names import as_one_name
 
 if TYPE_CHECKING:
     import click
@@ -38,7 +39,7 @@ def spelled_argument(argument: Argument) -> str:
     value = argument.value
     if option.is_flag:
         return long if value or not option.secondary_opts else option.secondary_opts[0]
-    several = value if isinstance(value, list | tuple) else [value]
+    several = [as_one_name(one) for one in value] if isinstance(value, list | tuple) else [value]
     return " ".join(f"{long} {_quoted(values.get(one, str(one)))}" for one in several)
 
 

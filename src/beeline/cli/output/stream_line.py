@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from beeline.fitting.stream import StreamCallback, StreamStep
+from beeline._words import count, percentage
 
 __all__ = ["stream_line"]
 
@@ -39,9 +40,9 @@ class _Line:
             return
         self.shown = step.seconds
         rate = step.rows / max(step.seconds, 1e-9)
-        told = [f"{step.rows:,} rows", f"loss {step.loss:.4g} (of all {step.mean_loss:.4g})"]
+        told = [count(step.rows, "row"), f"loss {step.loss:.4g} (of all {step.mean_loss:.4g})"]
         if not math.isnan(step.error):
-            told.append(f"wrong {100 * step.error:.3g} % (of all {100 * step.mean_error:.3g} %)")
+            told.append(f"wrong {percentage(step.error)} (of all {percentage(step.mean_error)})")
         told += [f"{rate:,.0f} rows/s", f"{step.seconds:.1f} s"]
         sys.stderr.write("\r\x1b[Klearning  " + "  ".join(told))
         sys.stderr.flush()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from beeline.solvers.base import Callback, Step
+from beeline._words import percentage
 
 __all__ = ["training_line"]
 
@@ -36,14 +37,14 @@ def _of_index(step: Step) -> list[str]:
     from beeline.cli.output.drawing import byte_size
 
     read = byte_size(int(step.facts["bytes_read"]))
-    return [f"read {read} ({100 * step.passes:.2g} % of the rows)", f"active {step.facts['active']:,.0f}"]
+    return [f"read {read} ({percentage(step.passes, 2)} of the rows)", f"active {step.facts['active']:,.0f}"]
 
 
 def _of_rows_before(step: Step) -> list[str]:
     """How rows were predicted before they were learned from."""
     told = [f"loss {step.facts['progressive_loss']:.4g}"]
     if "progressive_error" in step.facts:
-        told.append(f"wrong {100 * step.facts['progressive_error']:.3g} %")
+        told.append(f"wrong {percentage(step.facts['progressive_error'])}")
     return told
 
 
@@ -57,7 +58,7 @@ class _Line:
         if seconds - self.shown < _EVERY and self.shown:
             return
         self.shown = seconds
-        gap = f"{100 * step.gap:.3g} %" if math.isfinite(step.gap) else "unknown"
+        gap = percentage(step.gap) if math.isfinite(step.gap) else "unknown"
         told = [f"pass {step.passes:.0f}", f"objective {step.objective:.6g}", f"gap {gap}", f"{seconds:.1f} s"]
         if "bytes_read" in step.facts:
             told[:1] = _of_index(step)

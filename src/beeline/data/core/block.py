@@ -13,7 +13,7 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import count
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError
 from beeline.kernels import Columns, RowArrays, count_kept, first_flaw, keep_features
@@ -28,7 +29,7 @@ from beeline.kernels import Columns, RowArrays, count_kept, first_flaw, keep_fea
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["Block", "Labels", "concatenate", "row_numbers"]
+__all__ = ["Block", "Labels", "concatenate", "gather_from", "row_numbers"]
 
 Labels = Floats | LabelSets
 
@@ -73,7 +74,7 @@ class Block:
             raise DataError("a sparse block needs both indptr and indices")
         if self.indptr is None and self.values.shape[1:] != (self.n_features,):
             raise DataError(
-                f"a dense block of {self.n_features} features cannot have values of shape {self.values.shape}"
+                f"a dense block of {count(self.n_features, 'feature')} cannot have values of shape {self.values.shape}"
             )
         if self.indptr is not None and not (self.indptr.ndim == self.values.ndim == 1 and len(self.indptr)):
             raise DataError("a sparse block needs one position more than rows (indptr) and values in one dimension")
@@ -82,7 +83,7 @@ class Block:
         for name in ("labels", "weights", "queries"):
             column = getattr(self, name)
             if column is not None and len(column) != self.n_rows:
-                raise DataError(f"{len(column)} {name} do not match {self.n_rows} rows")
+                raise DataError(f"{len(column):,} {name} do not match {count(self.n_rows, 'row')}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what kernels were given, which another process makes for itself."""
@@ -110,6 +111,13 @@ class Block:
         positions = self.indptr.nbytes if self.indptr is not None else 0
         targets = sum(len(a) * 8 for a in (self.labels, self.weights, self.queries) if a is not None)
         return self.nnz * per_entry + positions + targets
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is some rows of a larger block, all of which it keeps in memory."""
+        if self.indptr is None:
+            return self.values.base is not None and self.values.base.size > self.values.size
+        return len(self.values) > self.nnz
 
     @cached_property
     def arrays(self) -> RowArrays:
@@ -236,11 +244,17 @@ class Block:
             self.arrays.gather(picked, None, None, values, threads)
             return self._with(picked, values, None, None)
         indptr = np.zeros(len(picked) + 1, np.int64)
-        np.cumsum((self.indptr[1:] - self.indptr[:-1])[picked], out=indptr[1:])
+        np.cumsum(self._lengths(picked), out=indptr[1:])
         indices = np.empty(indptr[-1], self.indices.dtype)
         entries = np.empty(indptr[-1], self.values.dtype)
         self.arrays.gather(picked, indptr, indices, entries, threads)
         return self._with(picked, entries, indptr, indices)
+
+    def _lengths(self, picked: Ints) -> Ints:
+        """How many entries each of the picked rows has."""
+        assert self.indptr is not None
+        lengths: Ints = self.indptr[picked + 1] - self.indptr[picked]
+        return lengths
 
     def features(self, picked: AnyArray, *, constant: bool = False, threads: int = 0) -> Block:
         """The same rows with the picked features only; `constant` adds one of value 1.
@@ -362,6 +376,34 @@ def row_numbers(picked: AnyArray) -> Ints:
             "np.flatnonzero turns a mask into numbers"
         )
     return np.ascontiguousarray(numbers, dtype=np.int64)
+
+
+def gather_from(picks: Sequence[tuple[Block, Ints]]) -> Block:
+    """The picked rows of several blocks, one block after the other, without what goes with them.
+
+    They are copied once; rows of different types, which `concatenate` can join, twice.
+    """
+    kinds = {(b.values.dtype, None if b.indices is None else b.indices.dtype) for b, _ in picks}
+    if len(kinds) > 1:
+        plain = [replace(b, labels=None, weights=None, queries=None) for b, _ in picks]
+        return concatenate([b.gather(rows) for b, (_, rows) in zip(plain, picks, strict=True)])
+    ((values_type, indices_type),) = kinds
+    n_rows, n_features = sum(len(rows) for _, rows in picks), max(b.n_features for b, _ in picks)
+    if indices_type is None:
+        values, indptr, indices = np.empty((n_rows, n_features), values_type), None, None
+    else:
+        indptr = np.zeros(n_rows + 1, np.int64)
+        np.cumsum(np.concatenate([b._lengths(rows) for b, rows in picks]), out=indptr[1:])
+        indices, values = np.empty(indptr[-1], indices_type), np.empty(indptr[-1], values_type)
+    first = 0
+    for block, rows in picks:
+        last = first + len(rows)
+        if indptr is None:
+            block.arrays.gather(rows, None, None, values[first:last], 1)
+        else:
+            block.arrays.gather(rows, indptr[first : last + 1], indices, values, 1)
+        first = last
+    return Block(values, n_features, indptr, indices)
 
 
 def concatenate(blocks: list[Block]) -> Block:

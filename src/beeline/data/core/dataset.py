@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import count
 from beeline.data.core.block import Block, Labels
 from beeline.kernels import value_range
 
@@ -54,6 +55,9 @@ class Dataset(ABC):
     @abstractmethod
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy."""
+
+    def will_need(self, start: int, stop: int) -> None:  # noqa: B027 — what lies in memory has nothing to fetch
+        """Say that rows start … stop−1 are read soon, so that the system fetches them from disk meanwhile."""
 
     def order(self, start: int = 0, stop: int | None = None) -> Ints | None:
         """The numbers of rows start … stop−1 in the data set that this one is a copy of; None: it is no such copy."""
@@ -110,7 +114,8 @@ class ArrayDataset(Dataset):
 
     def __repr__(self) -> str:
         layout = "sparse" if self.block.is_sparse else "dense"
-        return f"ArrayDataset({self.n_rows:,} rows × {self.n_features:,} features, {layout} {self.block.values.dtype})"
+        size = f"{count(self.n_rows, 'row')} × {count(self.n_features, 'feature')}"
+        return f"ArrayDataset({size}, {layout} {self.block.values.dtype})"
 
     def blocks(self, memory: int | None = None) -> Iterator[Block]:
         """All rows in order, in views of at most `memory` bytes each (None: the one block)."""

@@ -46,6 +46,10 @@ class RescaledDataset(Dataset):
         """Rows start … stop−1."""
         return self.scaling.apply(self.data.rows(start, stop))
 
+    def will_need(self, start: int, stop: int) -> None:
+        """Say so of the rows as they lie."""
+        self.data.will_need(start, stop)
+
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order."""
         return self.scaling.apply(self.data.gather(picked, threads=threads), threads=threads)

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ByteStream",
     "SourceFile",
+    "as_paths",
     "common_format",
     "detect_format",
     "find_files",
+    "names_files",
     "open_random",
     "open_stream",
     "reading",
@@ -55,6 +57,17 @@ _COMPRESSED_ENDINGS = {".gz", ".bz2", ".zst", ".zstd"}
 _REQUEST = 4 << 20
 _URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _LIBSVM_LINE = re.compile(rb"\s*([^\s:,]+(,[^\s:,]+)*)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
+
+
+def names_files(source: object) -> bool:
+    """Whether it is a path or URI, or several of them."""
+    several = source if isinstance(source, list | tuple) else [source]
+    return bool(several) and all(isinstance(path, str | os.PathLike) for path in several)
+
+
+def as_paths(source: PathLike | Sequence[PathLike]) -> list[str]:
+    """A path or URI, or several of them, as texts in a list."""
+    return [os.fspath(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
 
 
 class ByteStream(Protocol):

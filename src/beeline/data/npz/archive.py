@@ -15,6 +15,7 @@ from numpy.lib import format
 from numpy.lib.npyio import NpzFile
 
 from beeline._types import AnyArray
+from beeline._words import count
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.block import Block
 from beeline.exceptions import DataError, FormatError, LabelError
@@ -151,7 +152,7 @@ class Archive:
             raise FormatError(f"the shape of a matrix must be two whole numbers, not {shape}", file=self._name)
         n_rows, n_features = (int(n) for n in shape)
         if self._members["indptr"].shape != (n_rows + 1,):
-            raise FormatError(f"indptr must have {n_rows + 1} entries", file=self._name)
+            raise FormatError(f"indptr must have {count(n_rows + 1, 'entry', 'entries')}", file=self._name)
         if self._members["indices"].shape != self._members["data"].shape:
             raise FormatError("indices and data must have the same length", file=self._name)
         return n_rows, n_features

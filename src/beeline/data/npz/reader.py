@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from beeline._words import count
 from beeline.data.core.block import Block
 from beeline.data.files.finding import SourceFile, open_random, reading, total_size
 from beeline.data.npz.archive import Archive
@@ -30,7 +31,8 @@ class NpzReader(Reader):
     def __init__(self, files: list[SourceFile], options: ReadOptions, progress: Progress | None = None) -> None:
         super().__init__(progress)
         columns = ("label", "weight", "query", "ignore", "text", "delimiter", "header", "missing", "max_categories")
-        options.refuse((*columns, "zero_based", "n_features", "hash", "multilabel", "skip_bad_lines"), ".npz files")
+        options.refuse((*columns, "extra", "targets"), ".npz files")
+        options.refuse(("zero_based", "n_features", "hash", "multilabel", "skip_bad_lines"), ".npz files")
         self._files, self._options = files, options
         widths = []
         for file in files:
@@ -39,7 +41,9 @@ class NpzReader(Reader):
         self._n_features = widths[0]
         for file, width in zip(files, widths, strict=True):
             if width != self._n_features:
-                raise DataError(f"{file.name}: {width} features do not match the {self._n_features} of {files[0].name}")
+                raise DataError(
+                    f"{file.name}: {count(width, 'feature')} do not match the {self._n_features} of {files[0].name}"
+                )
         self._recipe = self._given_recipe()
 
     @property
@@ -52,7 +56,7 @@ class NpzReader(Reader):
     def prepare(self, memory: int) -> None:
         """Learn the scaling, in one walk where there is anything to learn."""
         if self._recipe is None:
-            learner = ScalingLearner(self._options.scale)
+            learner = ScalingLearner(self._options.scale, keep_sparse=self._options.layout == "sparse")
             if learner.learns:
                 for block in self._raw_blocks("learning", memory):
                     learner.add(block)
@@ -76,7 +80,8 @@ class NpzReader(Reader):
             raise DataError("the recipe is for a table with named columns, not for numbered features")
         if recipe.n_features != self._n_features:
             raise DataError(
-                f"{self._files[0].name}: {self._n_features} features do not match the {recipe.n_features} of the recipe"
+                f"{self._files[0].name}: {count(self._n_features, 'feature')} do not match the {recipe.n_features} of "
+                "the recipe"
             )
         return recipe
 

@@ -18,7 +18,9 @@ __all__ = ["Column", "Recipe"]
 
 ColumnKind = Literal["numeric", "categories"]
 
-_VERSION = 2  # of recipes that hash; others are written as 1, which earlier versions read
+# Fields that came later, with the version that has them: a recipe is written with the smallest that has what it needs.
+_LATER = {"hash_bits": 2, "label_decimals": 3}
+_VERSION = max(_LATER.values())
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class Recipe:
         How the features are scaled, after missing values were filled.
     hash_bits
         Features are hashes, of so many bits, of the numbers in LIBSVM text; None: they are the numbers.
+    label_decimals
+        Whether the labels of a table are numbers that are written with decimals, such as 11.0.
     """
 
     n_features: int
@@ -131,6 +135,7 @@ class Recipe:
     ignored: tuple[str, ...] = ()
     scaling: Scaling = field(default_factory=Scaling)
     hash_bits: int | None = None
+    label_decimals: bool = False
 
     def __post_init__(self) -> None:
         if not _is_count(self.n_features):
@@ -140,6 +145,8 @@ class Recipe:
         for name in ("label", "weight", "query"):
             if not isinstance(getattr(self, name), str | None):
                 raise DataError(f"the {name} column of a recipe must be named by a text")
+        if type(self.label_decimals) is not bool:
+            raise DataError("a recipe must say by true or false whether labels are written with decimals")
         if self.hash_bits is not None:
             if type(self.hash_bits) is not int or not 1 <= self.hash_bits <= MOST_BITS or self.columns is not None:
                 raise DataError(f"features cannot be hashed to {self.hash_bits!r} bits")
@@ -179,9 +186,10 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON that `from_json` reads back exactly."""
-        more = {} if self.hash_bits is None else {"hash_bits": self.hash_bits}
-        return more | {
-            "version": _VERSION if more else 1,
+        latest = self.label_decimals or self.scaling.left_to_intercept is not None
+        version = _VERSION if latest else 1 if self.hash_bits is None else 2
+        return {name: getattr(self, name) for name, since in _LATER.items() if since <= version} | {
+            "version": version,
             "n_features": self.n_features,
             "columns": None if self.columns is None else [column.to_json() for column in self.columns],
             "index_base": self.index_base,
@@ -203,7 +211,7 @@ class Recipe:
                 f"this recipe has version {record['version']} and this beeline knows up to {_VERSION}; update beeline"
             )
         plain: tuple[str, ...] = ("n_features", "index_base", "label", "weight", "query")
-        plain += ("hash_bits",) if record["version"] > 1 else ()
+        plain += tuple(name for name, since in _LATER.items() if since <= record["version"])
         _check_fields(record, {"version", "columns", "label_categories", "ignored", "scaling", *plain}, "a recipe")
         columns, categories = record["columns"], record["label_categories"]
         if not isinstance(columns, list | None):

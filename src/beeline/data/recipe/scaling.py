@@ -10,7 +10,9 @@ Conventions
 - A constant feature has no spread to divide by: minmax and standard give it factor 1 and its value as shift, so it
   becomes 0; maxabs gives a feature of zeros factor 1.
 - A feature of 0/1 indicators is left as it is, except by unit-norm, which looks at rows.
-- A shift turns zeros into something else, so shifted rows are dense.
+- A shift turns zeros into something else, so shifted rows are dense. Where sparse rows have to stay sparse, they are
+  only multiplied, and the shift is left to the intercept: wᵀ((x − s)·f) + b = wᵀ(x·f) + (b − wᵀ(s·f)). An intercept
+  that costs nothing takes any value, so the optimum has the same weights, the same scores and the same objective.
 """
 
 from __future__ import annotations
@@ -23,16 +25,17 @@ import numpy as np
 
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats
+from beeline._words import count
 from beeline.data.core.block import Block
 from beeline.data.core.statistics import FeatureStatistics
 from beeline.data.options import Scale
 from beeline.exceptions import DataError
 from beeline.kernels import RowArrays, scale_features, scale_to_unit_norm
 
-__all__ = ["DENSE_LIMIT", "Scaling", "ScalingLearner", "check_dense_fits", "learned_scaling"]
+__all__ = ["DENSE_LIMIT", "Scaling", "ScalingLearner", "check_dense_fits", "dense_fits", "learned_scaling"]
 
-# Sparse rows are made dense, when the scaling needs it, if that takes at most four times their memory or at most
-# this many bytes in all. Beyond that it would be a surprise, and an error says what to do instead.
+# Sparse rows are made dense, when the scaling shifts them, if that takes at most four times their memory or at most
+# this many bytes in all. Beyond that they stay sparse, and the shift is left to the intercept.
 DENSE_LIMIT = 1 << 30
 
 
@@ -46,11 +49,14 @@ class Scaling:
         none, minmax, standard, maxabs or unit-norm.
     shift, factor
         One float64 a feature; None for the kinds that learn nothing. A `shift` of None means no shift.
+    left_to_intercept
+        The shift that rows do not have because they are sparse, and a free intercept makes up for; None elsewhere.
     """
 
     kind: Scale = "none"
     shift: Floats | None = None
     factor: Floats | None = None
+    left_to_intercept: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Scale):
@@ -58,16 +64,23 @@ class Scaling:
         learned = self.kind not in ("none", "unit-norm")
         if learned != (self.factor is not None):
             raise DataError(f"a scaling of kind {self.kind} needs {'factors' if learned else 'no factors'}")
-        for name, values in (("shift", self.shift), ("factor", self.factor)):
+        for name, values in self._numbers.items():
             if values is not None and not np.isfinite(values).all():
                 raise DataError(f"the {name} of a scaling must be finite")
-        if self.shift is not None and (self.factor is None or self.shift.shape != self.factor.shape):
-            raise DataError("a scaling needs as many shifts as factors")
+            if values is not None and (self.factor is None or values.shape != self.factor.shape):
+                raise DataError("a scaling needs as many shifts as factors")
+        if self.shift is not None and self.left_to_intercept is not None:
+            raise DataError("a scaling shifts rows or leaves it to the intercept, not both")
+
+    @property
+    def _numbers(self) -> dict[str, Floats | None]:
+        return {"shift": self.shift, "factor": self.factor, "left_to_intercept": self.left_to_intercept}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scaling):
             return NotImplemented
-        return self.kind == other.kind and _same(self.shift, other.shift) and _same(self.factor, other.factor)
+        theirs = other._numbers
+        return self.kind == other.kind and all(_same(ours, theirs[name]) for name, ours in self._numbers.items())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -80,6 +93,15 @@ class Scaling:
     def shifts(self) -> bool:
         """Whether a zero may become something else, so that rows must be dense."""
         return self.shift is not None and bool(self.shift.any())
+
+    @property
+    def in_words(self) -> str:
+        """Its kind, and what is to be said about it."""
+        return self.kind if self.left_to_intercept is None else f"{self.kind}, shifts left to the intercept"
+
+    def without_shift(self) -> Scaling:
+        """The scaling for rows that stay sparse: they are only multiplied."""
+        return Scaling(self.kind, None, self.factor, self.shift) if self.shifts else self
 
     def apply(self, block: Block, *, in_place: bool = False, threads: int = 0) -> Block:
         """The scaled block.
@@ -107,7 +129,7 @@ class Scaling:
             return replace(block, values=out)
         if block.n_features > len(self.factor):
             raise DataError(
-                f"the rows have {block.n_features} features but the scaling was learned on {len(self.factor)}"
+                f"the rows have {count(block.n_features, 'feature')} but the scaling was learned on {len(self.factor)}"
             )
         if self.shifts and block.is_sparse:
             check_dense_fits(block.n_rows, block.nbytes, len(self.factor), block.values.itemsize, self.kind)
@@ -129,18 +151,17 @@ class Scaling:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; floats are exact."""
-        return {
-            "kind": self.kind,
-            "shift": None if self.shift is None else self.shift.tolist(),
-            "factor": None if self.factor is None else self.factor.tolist(),
-        }
+        numbers = {name: None if values is None else values.tolist() for name, values in self._numbers.items()}
+        if self.left_to_intercept is None:
+            del numbers["left_to_intercept"]  # which earlier versions do not know
+        return {"kind": self.kind, **numbers}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Scaling:
         """The scaling that `to_json` wrote; anything else raises `DataError`."""
-        if not isinstance(record, dict) or set(record) != {"kind", "shift", "factor"}:
+        if not isinstance(record, dict) or set(record) - {"left_to_intercept"} != {"kind", "shift", "factor"}:
             raise DataError("a scaling must be recorded as kind, shift and factor")
-        return cls(record["kind"], _floats(record["shift"], "shift"), _floats(record["factor"], "factor"))
+        return cls(record["kind"], **{name: _floats(record[name], name) for name in record if name != "kind"})
 
     def _widened(self, block: Block) -> Block:
         """The block with all features of the scaling, dense when zeros will not stay zeros."""
@@ -156,10 +177,18 @@ class Scaling:
 
 
 class ScalingLearner:
-    """Learns a scaling from blocks, one pass, in any cut of the rows."""
+    """Learns a scaling from blocks, one pass, in any cut of the rows.
 
-    def __init__(self, kind: Scale) -> None:
-        self.kind = kind
+    Parameters
+    ----------
+    kind
+        Which one.
+    keep_sparse
+        Whether sparse rows stay sparse however little memory they would take as dense ones.
+    """
+
+    def __init__(self, kind: Scale, *, keep_sparse: bool = False) -> None:
+        self.kind, self._keep_sparse = kind, keep_sparse
         self.n_rows = 0
         self._sparse_bytes = 0
         self._itemsize = 0
@@ -181,16 +210,20 @@ class ScalingLearner:
         self._statistics.add(block, threads=threads)
 
     def finish(self, n_features: int, indicators: AnyArray | None = None) -> Scaling:
-        """The scaling of all rows seen, for the final number of features; indicators are left as they are."""
+        """The scaling of all rows seen, for the final number of features; indicators are left as they are.
+
+        Sparse rows become dense where it shifts, unless that takes too much memory: then they are not shifted.
+        """
         if not self.learns:
             return Scaling(self.kind)
         statistics = self._statistics
         statistics.grow(n_features)
         statistics.add_repeated(self.n_rows - statistics.count, 0.0)
         scaling = learned_scaling(self.kind, statistics, indicators)
-        if scaling.shifts and self._sparse_bytes:
-            check_dense_fits(self.n_rows, self._sparse_bytes, n_features, self._itemsize, self.kind)
-        return scaling
+        if not self._sparse_bytes:
+            return scaling
+        fits = dense_fits(self.n_rows, self._sparse_bytes, n_features, self._itemsize)
+        return scaling if fits and not self._keep_sparse else scaling.without_shift()
 
 
 def learned_scaling(kind: Scale, statistics: FeatureStatistics, indicators: AnyArray | None = None) -> Scaling:
@@ -225,15 +258,20 @@ def learned_scaling(kind: Scale, statistics: FeatureStatistics, indicators: AnyA
     return Scaling(kind, shift if shift.any() else None, factor)
 
 
+def dense_fits(n_rows: int, sparse_bytes: int, n_features: int, itemsize: int) -> bool:
+    """Whether sparse rows may become dense: that takes not much memory, or not much more."""
+    return n_rows * n_features * itemsize <= max(4 * sparse_bytes, DENSE_LIMIT)
+
+
 def check_dense_fits(n_rows: int, sparse_bytes: int, n_features: int, itemsize: int, kind: str) -> None:
-    """Refuse to make sparse rows dense when that takes far more memory."""
+    """Refuse to make sparse rows dense by a scaling learned before when that takes far more memory."""
     dense_bytes = n_rows * n_features * itemsize
-    if dense_bytes > max(4 * sparse_bytes, DENSE_LIMIT):
+    if not dense_fits(n_rows, sparse_bytes, n_features, itemsize):
         raise DataError(
             Sentence(
                 f"{kind} scaling turns zeros into other numbers: {n_rows:,} sparse rows ({sparse_bytes / 1e9:.1f} GB) "
-                f"would become dense ({dense_bytes / 1e9:.1f} GB); take ",
-                Argument("scale", "maxabs"),
+                f"would become dense ({dense_bytes / 1e9:.1f} GB); learn the scaling from sparse rows, with ",
+                Argument("layout", "sparse"),
                 ", or read with ",
                 Argument("layout", "dense"),
                 " if that is what you want",

@@ -16,6 +16,7 @@ from beeline._forks import ForkSafeLock
 from beeline._lazy import cached_property
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
+from beeline._words import count
 from beeline.data.core.block import Block, Labels, row_numbers
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
@@ -87,7 +88,7 @@ class Store(Dataset):
 
     def __repr__(self) -> str:
         form = self.manifest.form
-        size = f"{self.n_rows:,} rows × {self.n_features:,} features"
+        size = f"{count(self.n_rows, 'row')} × {count(self.n_features, 'feature')}"
         return f"Store({str(self.path)!r}, {size}, {form.layout} {form.value_type})"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -241,6 +242,12 @@ class Store(Dataset):
             buffer.append(self.chunk(number))
         buffer.append(tail)
         return buffer.block(self.n_features)
+
+    def will_need(self, start: int, stop: int) -> None:
+        """Say that rows start … stop−1 are read soon; of mapped files the system keeps what it can by itself."""
+        if start < stop and self._is_larger(self.memory):
+            first, last = np.searchsorted(self._row_ends, (start, stop - 1), side="right").tolist()
+            self._reader.will_need(first, last + 1)
 
     def gather(self, picked: AnyArray, *, threads: int = 0) -> Block:
         """The picked rows, in that order, as a copy; each chunk they lie in is visited once."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from beeline import __version__
 from beeline._sentences import Argument
+from beeline._words import count
 from beeline.data.core.block import Block
 from beeline.data.store.folder import PartialFolder, sync_file, writing
 from beeline.data.store.form import Form
@@ -132,7 +133,8 @@ class StoreWriter:
         n_features = self._n_features if n_features is None else n_features
         if n_features < self._n_features:
             raise ParameterError(
-                f"rows of {self._n_features} features do not fit into a store of {n_features}", parameter="n_features"
+                f"rows of {count(self._n_features, 'feature')} do not fit into a store of {n_features}",
+                parameter="n_features",
             )
         if self._form.width is not None:
             self._form = replace(self._form, width=n_features)

@@ -44,15 +44,19 @@ class RowAssembler:
         float32 or float64.
     finite
         Whether values that are infinite, or missing without a fill value, are errors.
+    learned
+        Whether the columns were learned from other rows, so that it is too late to choose fill values.
     """
 
-    def __init__(self, columns: Sequence[Column], dtype: str, *, finite: bool = True, threads: int = 0) -> None:
+    def __init__(
+        self, columns: Sequence[Column], dtype: str, *, finite: bool = True, learned: bool = False, threads: int = 0
+    ) -> None:
         self.columns = tuple(columns)
         self.n_features = sum(column.n_features for column in columns)
         if self.n_features >= 2**31:
             raise DataError(f"{self.n_features:,} features are more than a table may have; ignore a text column")
         self.dtype = np.dtype(dtype)
-        self.threads = threads
+        self.threads, self._learned = threads, learned
         plan = [(c.first, c.n_features, c.kind == "categories", c.fill) for c in columns]
         self._plan = AssemblyPlan(plan, self.n_features, finite)
         self._names = [column.name for column in columns]
@@ -108,7 +112,9 @@ class RowAssembler:
     def _note(self, findings: tuple[int, int, int, list[int], list[int]], piece: Piece) -> None:
         flaw, row, k, missing, unknown = findings
         if flaw:
-            raise DataError(Sentence(f"{piece.place(row)}: column {self.columns[k].name!r} ", _complaint(flaw)))
+            raise DataError(
+                Sentence(f"{piece.place(row)}: column {self.columns[k].name!r} ", _complaint(flaw, self._learned))
+            )
         self.missing += np.array(missing, np.int64)
         for column, count in zip(self.columns, unknown, strict=True):
             if count:
@@ -166,10 +172,13 @@ def _with_room(array: AnyArray, used: int, needed: int, share: float) -> AnyArra
     return longer
 
 
-def _complaint(flaw: int) -> Sentence:
+def _complaint(flaw: int, learned: bool) -> Sentence:
     if flaw == _MISSING:
+        drop = (" leave rows with missing values out with ", Argument("missing", "drop"))
+        if learned:
+            return Sentence("has no value, and the recipe has none to fill in;", *drop)
         fill = (Argument("missing", "zero"), " or ", Argument("missing", "mean"))
-        return Sentence("has no value; fill missing values with ", *fill, ", or remove the row")
+        return Sentence("has no value; fill missing values with ", *fill, ", or", *drop)
     if flaw == _INFINITE:
         return Sentence("is infinite; replace the value, or let it pass with ", Argument("allow_nonfinite", True))
     assert flaw == _TOO_LARGE

@@ -5,17 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from beeline._sentences import Argument, Sentence
 from beeline._thread_pool import DaemonThreadPool
+from beeline._types import AnyArray
 from beeline.data.reader import BadLines, Progress
 from beeline.exceptions import DataError
 
-__all__ = ["Kind", "Piece", "TableSource", "kind_of", "prefetched", "sliced"]
+__all__ = ["Kind", "Piece", "TableSource", "has_decimals", "is_text", "kind_of", "prefetched", "sliced"]
 
 # What a column holds: numbers (booleans count as 0 and 1), or text that stands for categories.
 Kind = Literal["numeric", "text"]
@@ -36,12 +37,18 @@ class Piece:
         The number of the first row within the file, counted from 1, a header not counted.
     share
         The share of the whole source that has been read with it, about.
+    line
+        The line of the first row within the file, where each row is one line; None elsewhere.
+    kept
+        Where rows were left out: the places of those that are here, counted from 0 at the first.
     """
 
     batches: list[Any]
     file: str
     first: int
     share: float = 0.0
+    line: int | None = None
+    kept: AnyArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -50,7 +57,17 @@ class Piece:
 
     def place(self, row: int) -> str:
         """How to name a row, counted from 0 within this piece, in a message."""
-        return f"{self.file + ', ' if self.file else ''}row {self.first + row}"
+        at = row if self.kept is None else int(self.kept[row])
+        number = f"row {self.first + at}" if self.line is None else f"line {self.line + at}"
+        return f"{self.file + ', ' if self.file else ''}{number}"
+
+    def part(self, batches: list[Any], start: int) -> Piece:
+        """Some of its rows, in these batches, from row `start` on, counted from 0 within this piece."""
+        if self.kept is not None:
+            stop = start + sum(batch.num_rows for batch in batches)
+            return replace(self, batches=batches, kept=self.kept[start:stop])
+        line = None if self.line is None else self.line + start
+        return replace(self, batches=batches, first=self.first + start, line=line)
 
 
 class TableSource(ABC):
@@ -64,11 +81,14 @@ class TableSource(ABC):
         The Arrow type of each column, in the order of the table.
     total_bytes
         Bytes on disk, where they are known.
+    index
+        Columns that pandas made of the index of a frame: names of rows, which say nothing about them.
     """
 
     name: str
     types: dict[str, Any]
     total_bytes: int | None
+    index: tuple[str, ...] = ()
 
     @abstractmethod
     def walk(self, wanted: dict[str, Kind], memory: int, progress: Progress, bad_lines: BadLines) -> Iterator[Piece]:
@@ -83,7 +103,7 @@ def kind_of(name: str, arrow_type: Any, where: str) -> Kind:  # noqa: ANN401
     """What a column holds, by its Arrow type; raises `DataError` for what can be no feature."""
     types = pa.types
     value = arrow_type.value_type if types.is_dictionary(arrow_type) else arrow_type
-    if _is_text(value):
+    if is_text(value):
         return "text"
     if _is_number(value) or (types.is_fixed_size_list(value) and _is_number(value.value_type)):
         return "numeric"
@@ -103,7 +123,16 @@ def kind_of(name: str, arrow_type: Any, where: str) -> Kind:  # noqa: ANN401
     )
 
 
-def _is_text(value: Any) -> bool:  # noqa: ANN401
+def has_decimals(arrow_type: Any) -> bool:  # noqa: ANN401
+    """Whether numbers of this type are written with decimals, also those that are whole."""
+    types = pa.types
+    value = arrow_type.value_type if types.is_dictionary(arrow_type) else arrow_type
+    return bool(types.is_floating(value) or (types.is_decimal(value) and value.scale > 0))
+
+
+def is_text(arrow_type: Any) -> bool:  # noqa: ANN401
+    """Whether values of this type are texts, also where they are kept in a dictionary."""
+    value = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or _is_view(value))
 
 

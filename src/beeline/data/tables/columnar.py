@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -20,6 +22,7 @@ from beeline.exceptions import FormatError, SourceError
 __all__ = ["ArrowSource", "MemorySource", "ParquetSource", "values_in"]
 
 _MOST_ROWS = 1 << 20
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
 
 
 class _Typed(TableSource):
@@ -41,6 +44,7 @@ class _ColumnarSource(_Typed):
         schema = self._schema(files[0])
         check_distinct(schema.names, f"{self.name}: ")
         self.types = dict(zip(schema.names, schema.types, strict=True))
+        self.index = _index_columns(schema)
 
     def walk(self, wanted: dict[str, Kind], memory: int, progress: Progress, bad_lines: BadLines) -> Iterator[Piece]:
         """All rows in order, only the wanted columns; such files have no lines that could be skipped."""
@@ -175,6 +179,7 @@ class MemorySource(_Typed):
         self._batches = batches
         check_distinct(schema.names, f"{name}: ")
         self.types = dict(zip(schema.names, schema.types, strict=True))
+        self.index = _index_columns(schema)
 
     def walk(self, wanted: dict[str, Kind], memory: int, progress: Progress, bad_lines: BadLines) -> Iterator[Piece]:
         """All rows in order, only the wanted columns."""
@@ -184,6 +189,15 @@ class MemorySource(_Typed):
             for part in sliced(batch.select(list(wanted)), self._rows_within(memory, wanted)):
                 yield Piece([part], "", first)
                 first += part.num_rows
+
+
+def _index_columns(schema: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """The columns that hold the index of a pandas frame: by what pandas notes in the schema, or by their names."""
+    try:
+        noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    except (ValueError, AttributeError):  # somebody else's note
+        noted = []
+    return tuple(name for name in schema.names if name in noted or _UNNAMED_INDEX.fullmatch(name))
 
 
 def values_in(arrow_type: Any) -> int:  # noqa: ANN401

@@ -57,11 +57,18 @@ class TextPiece:
 
 @dataclass
 class Parsed:
-    """What came of a piece: its batches, the bad records left out, and the types it had to be read with."""
+    """What came of a piece: its batches, the bad records left out, and the types it had to be read with.
+
+    Attributes
+    ----------
+    line
+        The line of the first row, where each row is one line; None elsewhere.
+    """
 
     batches: list[Any]
     types: dict[str, Any]
     flaws: list[FormatError] = field(default_factory=list)
+    line: int | None = None
 
 
 @dataclass
@@ -93,6 +100,13 @@ class CsvParser:
 
     def parse(self, piece: TextPiece) -> Parsed:
         """The rows of a piece."""
+        parsed = self._parse(piece)
+        lines = piece.text.count(b"\n", 0, piece.stop) + (piece.text[piece.stop - 1 : piece.stop] != b"\n")
+        if lines == sum(batch.num_rows for batch in parsed.batches) and not piece.quoted_newlines:
+            parsed.line = piece.line
+        return parsed
+
+    def _parse(self, piece: TextPiece) -> Parsed:
         try:
             return Parsed(self._read(piece.text, 0, piece.stop, piece.quoted_newlines), self.types)
         except pa.ArrowInvalid:

@@ -84,7 +84,7 @@ class CsvSource(TableSource):
                 self.types.update(parsed.types)
                 for flaw in parsed.flaws:
                     bad_lines.add(flaw)
-                made = Piece(parsed.batches, file.name, row, share)
+                made = Piece(parsed.batches, file.name, row, share, parsed.line)
                 row += made.n_rows
                 if made.n_rows:
                     yield made

@@ -10,10 +10,10 @@ import numpy as np
 from beeline._types import AnyArray
 from beeline.data.core.dataset import ArrayDataset
 from beeline.data.options import ReadOptions
-from beeline.data.reader import Progress
+from beeline.data.reader import Progress, warn_of_passed_over
 from beeline.exceptions import DataError
 
-__all__ = ["from_frame", "is_frame"]
+__all__ = ["from_frame", "has_text", "is_frame"]
 
 _FRAMES = {
     "pandas": ("DataFrame",),
@@ -25,6 +25,25 @@ _FRAMES = {
 def is_frame(obj: object) -> bool:
     """Whether it is a pandas or polars frame or a pyarrow table, without importing any of these packages."""
     return _package(obj) is not None
+
+
+def has_text(frame: Any) -> bool:  # noqa: ANN401
+    """Whether a column of a frame or table holds text, or categories that are texts."""
+    if _package(frame) == "pandas":
+        return any(_pandas_text(column, kind) for (_, column), kind in zip(frame.items(), frame.dtypes, strict=True))
+    from beeline.data.tables.batches import is_text
+
+    return any(is_text(kind) for kind in _as_arrow(frame).schema.types)
+
+
+def _pandas_text(column: Any, kind: Any) -> bool:  # noqa: ANN401
+    from pandas.api.types import infer_dtype, is_string_dtype
+
+    if kind.name == "category":
+        return _pandas_text(column.cat.categories, column.cat.categories.dtype)
+    if kind.name == "object":
+        return bool(infer_dtype(column, skipna=True) == "string")
+    return bool(is_string_dtype(kind))
 
 
 def _package(obj: object) -> str | None:
@@ -67,7 +86,9 @@ def from_frame(frame: Any, options: ReadOptions | None = None, progress: Progres
             # A value is missing or infinite: the other way names its row and column.
             if not len(table):
                 return from_frame(_as_arrow(frame), options, progress)
-    return reader.read()
+    data = reader.read()
+    warn_of_passed_over(reader)
+    return data
 
 
 def _is_plain(options: ReadOptions) -> bool:

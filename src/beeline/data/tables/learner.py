@@ -48,7 +48,7 @@ class TableLearner:
         self._statistics = FeatureStatistics()
         columns, at = [], 0
         for name in self._numbers:
-            fill = None if options.missing == "error" else 0.0
+            fill = 0.0 if options.fills_missing else None
             columns.append(Column(name, "numeric", at, fill=fill, width=widths[name]))
             at += widths[name]
         self._assembler = RowAssembler(columns, options.value_type, finite=not options.allow_nonfinite)
@@ -105,7 +105,7 @@ class TableLearner:
             if name in widths:
                 column = Column(name, "numeric", at, fill=fills[name], width=widths[name])
             else:
-                fill = None if self._options.missing == "error" else 0.0
+                fill = 0.0 if self._options.fills_missing else None
                 column = Column(name, "categories", at, tuple(sorted(self._categories[name])), fill)
             columns.append(column)
             at += column.n_features

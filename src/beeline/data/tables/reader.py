@@ -5,7 +5,7 @@ What becomes of a table
 - Numbers stay numbers; booleans are 0 and 1; a list of fixed length is that many features.
 - Text becomes indicator features, one a category, sorted by name within the column.
 - A missing value (empty, null or NaN) raises, or is filled by zero or by the mean of its column; a missing text sets
-  no indicator.
+  no indicator. Or rows with missing values are left out, and counted in `left_out`.
 - By a recipe learned before, columns are matched by name; a category that the recipe does not know sets no indicator
   and is counted in `unknown_categories`.
 - Rows are dense when that takes no more memory than CSR would, judged by the first rows.
@@ -29,12 +29,13 @@ from beeline.data.files.finding import SourceFile, common_format
 from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, Reader
 from beeline.data.recipe.recipe import Recipe
-from beeline.data.recipe.scaling import check_dense_fits
+from beeline.data.recipe.scaling import dense_fits
 from beeline.data.tables.assembly import RowAssembler, RowsBuilder
-from beeline.data.tables.batches import Kind, Piece, TableSource, kind_of, sliced
+from beeline.data.tables.batches import Kind, Piece, TableSource, has_decimals, kind_of, sliced
 from beeline.data.tables.columnar import ArrowSource, ParquetSource, values_in
 from beeline.data.tables.csv_text import CsvSource
 from beeline.data.tables.learner import TableLearner
+from beeline.data.tables.missing import LeftOut, complete_pieces, labelled_pieces
 from beeline.data.tables.roles import assign_roles
 from beeline.data.tables.targets import TargetColumns
 from beeline.exceptions import DataError, ParameterError
@@ -53,6 +54,8 @@ class TableReader(Reader):
     ----------
     unknown_categories
         For each column, how many values of the last walk were none of the recipe's categories.
+    left_out
+        The rows of the last walk that were left out because a value is missing.
 
     Parameters
     ----------
@@ -68,9 +71,12 @@ class TableReader(Reader):
             source = _open(source, options)
         options.refuse(("zero_based", "n_features", "hash", "multilabel"), "tables")
         self.unknown_categories: dict[str, int] = {}
+        self.left_out = LeftOut()
         self._source, self._options = source, options
-        self._roles = assign_roles(list(source.types), options, f"{source.name}: ")
+        self._roles = assign_roles(list(source.types), options, f"{source.name}: ", source.index)
         self._kinds = self._find_kinds()
+        # Told now: a walk may turn whole numbers of CSV into others because of another column.
+        self._label_decimals = self._has_decimals(self._roles.label)
         self._recipe = options.recipe
         self._n_learned: int | None = None
         self._is_sparse: bool | None = None
@@ -102,7 +108,7 @@ class TableReader(Reader):
         comes later sets no indicator and is counted in `unknown_categories`. Text labels that come later are added to
         the recipe's.
         """
-        pieces: Iterator[Piece] = self._walk("reading", memory)
+        pieces = self._walk("reading", memory, once=True)
         if self._recipe is None:
             learner = self._learner()
             if learner.needed:
@@ -147,7 +153,7 @@ class TableReader(Reader):
             sides.append(targets.read([piece]))
             self.progress.advance(0, piece.n_rows)
         if builder is None:
-            raise DataError(f"{self._source.name}: there are no rows")
+            raise DataError("; ".join([f"{self._source.name}: there are no rows", *self.left_out.sentences()]))
         self._report(assembler)
         joined = {name: _joined([side[name] for side in sides]) for name in sides[0]}
         return ArrayDataset(self._finished(builder, joined), self.recipe)
@@ -183,7 +189,7 @@ class TableReader(Reader):
         return used_up()
 
     def _learned(self, learner: TableLearner) -> None:
-        self._recipe = learner.finish()
+        self._recipe = replace(learner.finish(), label_decimals=self._label_decimals)
         self._n_learned = learner.n_rows or None
 
     def _find_kinds(self) -> dict[str, Kind]:
@@ -204,15 +210,24 @@ class TableReader(Reader):
                 kinds[name] = kind_of(name, source.types[name], f"{source.name}: ")
         return kinds
 
+    def _has_decimals(self, name: str | None) -> bool:
+        """Whether a column, if there is one, has numbers that are written with decimals."""
+        return name is not None and self._kinds[name] == "numeric" and has_decimals(self._source.types[name])
+
     def _learner(self) -> TableLearner:
         widths = {name: values_in(kind) for name, kind in self._source.types.items()}
         return TableLearner(self._roles, self._kinds, widths, self._options)
 
-    def _walk(self, stage: str, memory: int) -> Iterator[Piece]:
+    def _walk(self, stage: str, memory: int, *, once: bool = False) -> Iterator[Piece]:
+        """The pieces of the source; `once`: rows are used as they come, so that none may be looked at ahead."""
         self.progress.start(stage, self._source.total_bytes)
         self.bad_lines.count = 0
         self.bad_lines.examples.clear()
-        yield from self._source.walk(self._kinds, memory, self.progress, self.bad_lines)
+        self.left_out = LeftOut()
+        pieces = self._source.walk(self._kinds, memory, self.progress, self.bad_lines)
+        if self._options.missing == "drop":
+            return complete_pieces(pieces, self._roles, self.left_out)
+        return pieces if once or self._roles.label is None else labelled_pieces(pieces, self._roles.label)
 
     def _tools(self) -> tuple[RowAssembler, TargetColumns]:
         recipe = self.recipe
@@ -220,10 +235,19 @@ class TableReader(Reader):
 
     def _assembler(self) -> RowAssembler:
         columns = self.recipe.columns or ()
-        return RowAssembler(columns, self._options.value_type, finite=not self._options.allow_nonfinite)
+        finite, learned = not self._options.allow_nonfinite, self._options.recipe is not None
+        return RowAssembler(columns, self._options.value_type, finite=finite, learned=learned)
 
     def _finished(self, builder: RowsBuilder, sides: dict[str, Any]) -> Block:
         return self.recipe.scaling.apply(replace(builder.finish(), **sides), in_place=True)
+
+    def passed_over(self) -> list[str]:
+        """What the last walk passed over: bad lines, rows with missing values, unknown categories."""
+        unknown = [
+            f"column {name!r} has {n:,} value{'s' * (n != 1)} that the recipe does not know"
+            for name, n in self.unknown_categories.items()
+        ]
+        return [*super().passed_over(), *self.left_out.sentences(), *unknown]
 
     def _report(self, assembler: RowAssembler) -> None:
         self.unknown_categories = {name: n for name, n in assembler.unknown.items() if n}
@@ -246,13 +270,8 @@ class TableReader(Reader):
     def _decide(self, pieces: list[Piece]) -> bool:
         """Whether rows are sparse, judged by the first rows."""
         layout, scaling, d = self._options.layout, self.recipe.scaling, self.recipe.n_features
-        if scaling.shifts and layout == "sparse":
-            raise ParameterError(
-                f"{scaling.kind} scaling turns zeros into other numbers, so rows cannot be sparse; take ",
-                Argument("scale", "maxabs"),
-                ", or ",
-                Argument("layout", "dense"),
-            )
+        if layout == "sparse":
+            self._keep_sparse()
         if layout != "auto":
             return layout == "sparse"
         sample = _first_rows(pieces, _SAMPLE_ROWS)
@@ -260,9 +279,20 @@ class TableReader(Reader):
         sparse_bytes = n * 8 + self._assembler().entries(sample) * (itemsize + 4)
         if scaling.shifts:
             total = self._n_learned or n
-            check_dense_fits(total, sparse_bytes * total // n, d, itemsize, scaling.kind)
-            return False
+            if dense_fits(total, sparse_bytes * total // n, d, itemsize):
+                return False
+            self._keep_sparse()
         return n * d * itemsize > sparse_bytes
+
+    def _keep_sparse(self) -> None:
+        """Leave shifts to the intercept, where it is not too late for that."""
+        scaling = self.recipe.scaling
+        if scaling.shifts and self._options.recipe is not None:
+            raise ParameterError(
+                f"the recipe's {scaling.kind} scaling turns zeros into other numbers, so rows cannot be sparse; take ",
+                Argument("layout", "dense"),
+            )
+        self._recipe = replace(self.recipe, scaling=scaling.without_shift())
 
     def _row_bytes(self) -> int:
         itemsize = np.dtype(self._options.value_type).itemsize
@@ -317,13 +347,13 @@ def _first_rows(pieces: list[Piece], rows: int) -> list[Piece]:
 def _parts(piece: Piece, rows: int) -> Iterator[Piece]:
     """The piece in runs of at most so many rows."""
     held: list[Any] = []
-    first, n = piece.first, 0
+    start, n = 0, 0
     for batch in piece.batches:
         for part in sliced(batch, rows):
             if held and n + part.num_rows > rows:
-                yield Piece(held, piece.file, first)
-                first, held, n = first + n, [], 0
+                yield piece.part(held, start)
+                start, held, n = start + n, [], 0
             held.append(part)
             n += part.num_rows
     if held:
-        yield Piece(held, piece.file, first)
+        yield piece.part(held, start)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 
 from beeline._sentences import Argument, Sentence
+from beeline._words import did_you_mean, shortened
 from beeline.data.options import ReadOptions
 from beeline.exceptions import DataError, ParameterError
 
@@ -37,24 +37,37 @@ class Roles:
     @property
     def wanted(self) -> list[str]:
         """Every column that is read."""
-        return [*self.features, *(name for name in (self.label, self.weight, self.query) if name is not None)]
+        return [*self.features, *self.targets]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns beside the features."""
+        return tuple(name for name in (self.label, self.weight, self.query) if name is not None)
 
 
-def assign_roles(names: Sequence[str], options: ReadOptions, where: str) -> Roles:
+def assign_roles(names: Sequence[str], options: ReadOptions, where: str, index: Sequence[str] = ()) -> Roles:
     """Give every column its role, by a recipe learned before or by what the user says.
 
     New tables are matched with a recipe by the names of their columns, in any order. A column that neither the recipe
     nor the user knows raises, as does one that the recipe needs and the table lacks; the label, weight and query
-    columns of the recipe may be absent.
+    columns of the recipe may be absent. Columns of an index are left out, unless somebody names them.
     """
     _check_options(names, options, where)
+    roles = _roles(names, options, where, index)
+    if options.targets:
+        return roles
+    return replace(roles, label=None, weight=None, query=None, ignored=roles.ignored + roles.targets)
+
+
+def _roles(names: Sequence[str], options: ReadOptions, where: str, index: Sequence[str]) -> Roles:
     recipe = options.recipe
     if recipe is None:
         named = {options.label, options.weight, options.query, *options.ignore}
-        features = tuple(name for name in names if name not in named)
+        left_out = tuple(name for name in index if name not in (*named, *options.text))
+        features = tuple(name for name in names if name not in named and name not in left_out)
         if not features:
             raise DataError(f"{where}no column is left to be a feature")
-        return Roles(features, options.label, options.weight, options.query, options.ignore)
+        return Roles(features, options.label, options.weight, options.query, options.ignore + left_out)
     if recipe.columns is None:
         raise DataError(f"{where}the recipe is for numbered features, not for a table with named columns")
     given = set(names) - set(options.ignore)
@@ -67,24 +80,28 @@ def assign_roles(names: Sequence[str], options: ReadOptions, where: str) -> Role
     )
     for name in roles.features:
         if name not in given:
-            raise DataError(f"{where}there is no column {name!r}, which the recipe needs{_did_you_mean(name, names)}")
-    known = {*roles.wanted, *roles.ignored, recipe.label, recipe.weight, recipe.query}
-    if strange := [name for name in names if name not in known]:
-        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+            raise DataError(f"{where}there is no column {name!r}, which the recipe needs{_other_columns(name, names)}")
+    known = {*roles.wanted, *roles.ignored, *index, recipe.label, recipe.weight, recipe.query}
+    strange = [name for name in names if name not in known]
+    if strange and options.extra == "error":
+        several = len(strange) > 1
         raise DataError(
             Sentence(
-                f"{where}the recipe does not know column {strange[0]!r}{more}; leave it out with ",
-                Argument("ignore", [strange[0]]),
+                f"{where}the recipe does not know column{'s' * several} {shortened([repr(name) for name in strange])}; "
+                f"leave {'them' if several else 'it'} out with ",
+                Argument("extra", "ignore"),
+                *(() if several else (", or ", Argument("ignore", strange))),
             )
         )
-    return roles
+    return replace(roles, ignored=roles.ignored + tuple(strange))
 
 
 def _check_options(names: Sequence[str], options: ReadOptions, where: str) -> None:
     if options.recipe is not None:
-        options.refuse(
-            ("text", "missing", "scale", "max_categories"), "a table that is read by a recipe learned before"
-        )
+        kept = ("missing",) if options.missing != "drop" else ()
+        options.refuse(("text", "scale", "max_categories", *kept), "a table that is read by a recipe learned before")
+    else:
+        options.refuse(("extra",), "a table whose columns are all learned from")
     said = [("label", options.label), ("weight", options.weight), ("query", options.query)]
     said += [("ignore", name) for name in options.ignore]
     taken: dict[str, str] = {}
@@ -93,7 +110,7 @@ def _check_options(names: Sequence[str], options: ReadOptions, where: str) -> No
             continue
         if name not in names:
             raise DataError(
-                Sentence(f"{where}there is no column {name!r} (", Argument(option), f"){_did_you_mean(name, names)}")
+                Sentence(f"{where}there is no column {name!r} (", Argument(option), f"){_other_columns(name, names)}")
             )
         if name in taken:
             raise ParameterError(f"column {name!r} cannot be both ", Argument(taken[name]), " and ", Argument(option))
@@ -101,17 +118,16 @@ def _check_options(names: Sequence[str], options: ReadOptions, where: str) -> No
     for name in options.text:
         if name not in names:
             raise DataError(
-                Sentence(f"{where}there is no column {name!r} (", Argument("text"), f"){_did_you_mean(name, names)}")
+                Sentence(f"{where}there is no column {name!r} (", Argument("text"), f"){_other_columns(name, names)}")
             )
         if taken.get(name) in ("weight", "ignore"):
             raise ParameterError(f"column {name!r} cannot be both ", Argument(taken[name]), " and ", Argument("text"))
 
 
-def _did_you_mean(name: str, names: Sequence[str]) -> str:
-    lowered = {other.lower(): other for other in names}
-    close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
-    if close:
-        return f"; did you mean {' or '.join(repr(other) for other in close)}?"
+def _other_columns(name: str, names: Sequence[str]) -> str:
+    """The columns that may have been meant; all of them where none is like it."""
+    if close := did_you_mean(name, names, cutoff=0.5):
+        return f"; {close}"
     some = names if len(names) <= 10 else [*names[:5], "…", *names[-5:]]
     shown = ", ".join(repr(other) if other != "…" else other for other in some)
     return f"; the columns are {shown}{' …' if len(names) > 10 else ''}"

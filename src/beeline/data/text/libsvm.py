@@ -59,7 +59,8 @@ class LibsvmReader(Reader):
         chunk_bytes: int = CHUNK,
     ) -> None:
         super().__init__(progress)
-        options.refuse({"label", "weight", "query", "ignore", "text", "delimiter", "missing"}, "LIBSVM text")
+        of_tables = {"label", "weight", "query", "ignore", "text", "delimiter", "missing", "extra", "targets"}
+        options.refuse(of_tables, "LIBSVM text")
         self._files, self._options, self._chunk_bytes = files, options, chunk_bytes
         self._dialect = first_dialect(options)
         self._scaling = options.recipe.scaling if options.recipe is not None else Scaling()
@@ -133,11 +134,11 @@ class LibsvmReader(Reader):
 
     def _learn(self, memory: int) -> ScalingLearner:
         while True:
-            learner = ScalingLearner(self._options.scale)
+            learner = ScalingLearner(self._options.scale, keep_sparse=self._options.layout == "sparse")
             stage = "learning the scaling" if learner.learns else "counting features"
             try:
                 for block in self._raw_blocks(memory // 4, stage):
-                    # Rows that will be dense are learned as dense ones: the learner refuses to make sparse ones dense.
+                    # Rows that will be dense are learned as dense ones, whose shift is not left to the intercept.
                     for piece in _dense_pieces(block, memory // 4) if self._dense and learner.learns else [block]:
                         learner.add(piece)
             except RestartReading:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline.data.core.block import Block, concatenate
+from beeline.data.core.block import Block, gather_from
 from beeline.engines import Rows, RowVector
 from beeline.engines.verbs import columns, products
 from beeline.kernels import dot
@@ -117,7 +117,8 @@ class _Kept:
         others = np.flatnonzero(ordered[at] != self.numbers)
         if not len(others):
             return numbers, block
-        return np.concatenate([numbers, self.numbers[others]]), concatenate([block, self.block.gather(others)])
+        all_rows = gather_from([(block, np.arange(block.n_rows)), (self.block, others)])
+        return np.concatenate([numbers, self.numbers[others]]), all_rows
 
     def read_again(self, rows: Rows, numbers: Ints) -> None:
         """Keep rows of which the numbers alone are known."""
@@ -219,6 +220,7 @@ class _Passes:
         self.grown = 0.0
         for runs, block in prefetched_blocks(o.rows, self._pieces()):
             numbers, rows = self.kept.joined(runs, block)
+            del block  # of which there is a copy now
             labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
             blocks.take(numbers, rows, labels, costs)
             for _ in range(self.solver.options.sweeps):

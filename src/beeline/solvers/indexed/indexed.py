@@ -126,9 +126,9 @@ class Indexed(Solver):
     (`new`), how many rows were looked at (`looked`), `bytes_read`, `cache_hits`, and the seconds of queries and of
     solving (12) (`search_seconds`, `solve_seconds`); the trace has the same after every query (I13).
 
-    Memory: the index's knowledge of leaves, S, which is written to disk where it is larger than a third of the memory,
-    and chunks that were read last. Some 64 bytes beside each row of S stay in memory; where that is more than a third
-    of it, so many rows matter that an index does not pay, and a solver that streams goes on over all of them.
+    Memory: the index's knowledge of leaves; of the rest, S, which is written to disk where it is larger than a third,
+    and chunks that were read last. Some 64 bytes beside each row of S stay in memory; where that is more than half of
+    the rest, so many rows matter that an index does not pay, and a solver that streams goes on over all of them.
 
     Options are those of `IndexedOptions`.
     """

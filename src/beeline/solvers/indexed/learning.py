@@ -40,7 +40,7 @@ _SETTLED = 0.05  # of J: a change after which the convex loss has settled, and m
 _MOST_VERIFICATIONS = 5
 _QUOTA = 0.3  # of the memory, for the active set; the rest of it is on disk
 _SMALL, _AFTER = 4 << 20, 0.8  # bytes for what is kept beside rows, in any memory; what is left when rows were dropped
-_BESIDE, _LEAST = 3, 4 << 20  # part of the memory for that at most, and bytes in any: with more the set is given up
+_BESIDE, _LEAST = 2, 4 << 20  # part of the memory for that at most, and bytes in any: with more the set is given up
 
 
 class Learning(IndexedRun):
@@ -165,7 +165,7 @@ class Learning(IndexedRun):
         end comes. With rows that go and come again weights would run in circles. Where more rows matter than there is
         room for with what is kept beside each, the set is given up (`_over_all_rows`).
         """
-        memory = self.objective.rows.memory
+        memory = self.memory
         if memory is None:
             return
         most = max(memory // 4, _SMALL) // self.active.ROW_BYTES
@@ -175,14 +175,14 @@ class Learning(IndexedRun):
 
     def _spill(self) -> None:
         """Bring rows to the disk, where they take more than their part of the memory."""
-        memory, active = self.objective.rows.memory, self.active
+        memory, active = self.memory, self.active
         if memory is not None and active.nbytes > _QUOTA * memory:
             active.spill(int(_QUOTA * memory))
 
     @property
     def _most_rows(self) -> float:
         """Of the active set, that the memory has room for with what is kept beside them."""
-        memory = self.objective.rows.memory
+        memory = self.memory
         return math.inf if memory is None else max(memory // _BESIDE, _LEAST) // self.active.ROW_BYTES
 
     def _over_all_rows(self) -> Iterator[Step]:

@@ -235,7 +235,7 @@ class Rounds(IndexedRun):
 
     def _most_rows(self) -> int:
         """M."""
-        memory = self.objective.rows.memory
+        memory = self.memory
         most = self.options.block_rows or self.n_rows
         if memory is not None:
             most = min(most, max(1, memory // _BLOCK * self.n_rows // self.total_bytes))
@@ -243,7 +243,7 @@ class Rounds(IndexedRun):
 
     def _make_room(self) -> None:
         """What S grows by, chunks that were read give up; in the end rows of S go to the disk, the oldest first."""
-        memory = self.objective.rows.memory
+        memory = self.memory
         if memory is None:
             return
         quota = int(_QUOTA * memory)

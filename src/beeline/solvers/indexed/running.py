@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beeline._types import AnyArray, Floats
+from beeline._words import percentage
 from beeline.index import Place
 from beeline.losses import ScalarLoss, Truncated
 from beeline.objective import Objective, Point
@@ -27,6 +28,7 @@ __all__ = ["LITTLE", "MOST_RELAXATIONS", "UNCHANGED", "IndexedRun"]
 
 LITTLE, MOST_RELAXATIONS = 0.1, 30  # of the tolerance, that a relaxation has to lower J by; how many there are at most
 UNCHANGED = "no row changes sides"
+_AT_LEAST, _ROOM = 4, 8  # parts of the memory: for rows in any case; of that, for chunks that were read
 
 
 class IndexedRun:
@@ -40,6 +42,9 @@ class IndexedRun:
         The weights and the intercept.
     value, bound, gap
         Of the problem over the active set.
+    memory
+        Bytes for rows, and for what is kept beside them: what there is, without what is held for the leaves and the
+        class of each row; None: any number.
     crowded, counts
         Whether cutting off would give up a class; how many rows are OUT.
     ending
@@ -54,8 +59,12 @@ class IndexedRun:
         loss = o.loss if self.truncated is None else self.truncated.loss
         assert isinstance(loss, ScalarLoss)
         self.loss, self.total_bytes = loss, max(1, index.rows.nbytes)
-        room = self.total_bytes if o.rows.memory is None else o.rows.memory // 8
-        self.search = Search(o, loss, None if self.truncated is None else self.truncated.cap, room, solver.seed)
+        cap = None if self.truncated is None else self.truncated.cap
+        self.search = Search(o, loss, cap, self.total_bytes, solver.seed)
+        self.memory: int | None = None
+        if (memory := o.rows.memory) is not None:
+            self.memory = max(memory // _AT_LEAST, memory - self.search.nbytes - o.rows.n_rows)
+            self.search.reader.room = self.memory // _ROOM
         pilot = index.pilot()
         self.active = ActiveSet(pilot, *self.search.targets_of(pilot.positions))
         self.place: Place = (np.zeros(o.rows.n_features), 0.0)
@@ -118,7 +127,7 @@ class IndexedRun:
     @property
     def estimate_in_words(self) -> str:
         """That J is an estimate, and why."""
-        return f"J is an estimate, since {100 * min(1.0, self.passes):.3g} % of the rows were read"
+        return f"J is an estimate, since {percentage(min(1.0, self.passes))} of the rows were read"
 
     def _ending(self, *, known: bool) -> str:
         """Why it ends without a certificate; empty where it has one, since J is known."""

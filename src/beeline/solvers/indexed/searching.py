@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "Search"]
 
+_LEAF_BYTES = 96  # where it lies, when it does not matter, what is known of it, and twice what it weighs
 _GROUP = 8 << 20  # bytes that are read at a time, while those before them are looked at; less where memory is scarce
 _PART = 32
 _HALVINGS = 60
@@ -107,7 +108,7 @@ class Search:
         assert index is not None
         self.objective, self.loss, self.cap, self.index = objective, loss, cap, index
         self.reader, self.looked = index.reader(room), 0
-        self.flats = Flats(*o.rows.concat(flats_of_leaves, o.labels, o.costs, loss=loss, cap=cap).value)
+        self.flats = Flats(*o.rows.concat(flats_of_leaves, o.labels, o.costs, loss=loss, cap=cap).value).narrowed()
         self.guide = index.guide.with_flats(self._flats_at(index.guide.positions(index.starts)))
         self._before = self.guide.bytes_read, self.guide.hits
         self.chunk_bytes: Ints = np.concatenate([part.chunks.nbytes for part in index.rows.manifest.parts])
@@ -141,6 +142,11 @@ class Search:
     def _guide_snapshot(self) -> dict[str, Any]:
         counters = [self.guide.bytes_read - self._before[0], self.guide.hits - self._before[1]]
         return {"kept": self.guide.kept, "counters": counters}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held for the leaves of the index, whatever is read."""
+        return self.guide.nbytes + _LEAF_BYTES * self.index.n_leaves
 
     @property
     def exact(self) -> bool:

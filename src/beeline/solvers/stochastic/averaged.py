@@ -24,7 +24,7 @@ _RATE, _DECAY, _POWER = 4.0, 4.0, 0.75  # of η_t = 4/(1 + 4·passes)^0.75, chos
 _SOFTMAX_POWER = 0.5  # whose slopes vanish by themselves where it fits
 _STEADY = _RATE / (1 + _DECAY) ** _POWER  # η_t after a pass: that of rows of which nobody knows how many come
 _LEAST_SKIP = 8  # rows between two times that L2 shrinks the weights
-_SCORED = 8192  # rows of a pass that averages of several classes are to be scored on
+_SCORED = 2048  # rows of a pass that averages of several classes are to be scored on
 _MOST_STRIDE = 8  # rows, of which one is scored
 
 

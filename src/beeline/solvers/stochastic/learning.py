@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beeline._types import Floats
+from beeline._words import percentage
 from beeline.engines.verbs import columns
 from beeline.losses import RowLoss
 from beeline.objective import Objective
@@ -106,7 +107,7 @@ class Learning:
             return "the weights have grown beyond all numbers; take projection=True, or variant='averaged'"
         if not self.solver.options.early_stopping or before - value >= _LITTLE * abs(value):
             return ""
-        return f"a pass lowers J, by progressive validation, by less than {100 * _LITTLE:g} %"
+        return f"a pass lowers J, by progressive validation, by less than {percentage(_LITTLE)}"
 
     def last_step(self, ending: str = "") -> Step:
         """Where it ends, with J over all rows; averages at their best multiple, with the best free intercept."""
@@ -123,7 +124,7 @@ class Learning:
     def _trend(self, facts: dict[str, float]) -> str:
         """What is known instead of a certificate: how rows were predicted before they were learned from."""
         now = self._losses[-1]
-        wrong = f" and {100 * facts['progressive_error']:.3g} % wrong" if "progressive_error" in facts else ""
+        wrong = f" and {percentage(facts['progressive_error'])} wrong" if "progressive_error" in facts else ""
         before = f", {self._losses[-2]:.4g} in the pass before" if len(self._losses) > 1 else ""
         return f"rows, before they were learned from, had a mean loss of {now:.4g}{wrong}{before}"
 

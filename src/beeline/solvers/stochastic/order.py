@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from beeline._thread_pool import prefetched
 from beeline._types import Floats, Ints
-from beeline.data.core.block import Block
+from beeline.data.core.block import Block, gather_from
 from beeline.objective import Objective
-from beeline.solvers.streaming import Run, prefetched_blocks
+from beeline.solvers.streaming import Run
 
 __all__ = ["Portion", "RandomRows"]
 
 _PORTION = 1 << 22  # entries that are learned from before anybody looks at the clock
 _LEAST_ROWS = 4096  # of a portion in memory
-_BUFFER = 64 << 20  # bytes of rows on disk that are mixed in memory, where nothing is said about it
-_PART = 8  # of the memory: rows that are mixed; as many are read meanwhile
-_PIECES = 64  # runs of rows that are mixed at a time: of fewer, sorted ones would too often be of one class
+_POOL = 64 << 20  # bytes of rows on disk that are mixed in memory, where nothing is said about it
+_PART = 4  # of the memory: rows that are mixed
+_MOST_RUNS, _LEAST_RUNS = 64, 16  # of rows that are mixed: of fewer, sorted ones would too often be of one class
+_STAYS = 8  # portions that have some rows of a batch
+_ASKED = 4  # batches that the system is asked for before they are read
 _ENTRY_BYTES, _ROW_BYTES = 12, 48  # of rows, and of what is held of each beside it
 
 
@@ -43,10 +47,14 @@ class Portion(NamedTuple):
 class RandomRows:
     """All rows in random order, pass by pass; a pass has every row once, and the same seed has the same order.
 
-    Rows in memory stay where they are, and a pass is a permutation of them. Rows on disk are read in small runs from
-    random places, of whole chunks where 64 of these fit an eighth of the memory and else of parts of chunks; that many
-    are mixed, while the next ones are read. So rows that lie sorted by their class come mixed all the same. (A window
-    that slides over the rows as they lie would show one class after the other.)
+    Rows in memory stay where they are, and a pass is a permutation of them. Rows on disk are read in runs from random
+    places into a pool, a quarter of the memory, batch by batch; a portion takes an eighth of the rows of each of the
+    eight batches that are there, and then the oldest makes room for the next one. So each byte is read once a pass, and
+    rows that lie sorted by their class come mixed all the same. (A window that slides over the rows as they lie would
+    show one class after the other.) Portions are made while the one before is learned from.
+
+    A run is a chunk, or several where more than 64 of these fit the pool. Where not even 16 do, runs are parts of
+    chunks, which are read several times.
 
     Parameters
     ----------
@@ -69,7 +77,7 @@ class RandomRows:
     def of_pass(self, number: int, first: int = 0) -> Iterator[Portion]:
         """The portions of a pass, from one of them on."""
         if self._here is None:
-            return self._from_disk(number, first)
+            return prefetched(self._from_disk(number, first))
         return islice(self._from_memory(number, *self._here), first, None)
 
     def _from_memory(self, number: int, block: Block, labels: Floats, costs: Floats) -> Iterator[Portion]:
@@ -81,31 +89,82 @@ class RandomRows:
             yield Portion(block, order[start : start + size], labels, costs)
 
     def _from_disk(self, number: int, first: int) -> Iterator[Portion]:
-        o, mixtures = self.objective, self._mixtures(np.random.default_rng([self.seed, number]))[first:]
-        for k, (numbers, block) in enumerate(prefetched_blocks(o.rows, mixtures), first):
-            labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
+        batches = self._batches(np.random.default_rng([self.seed, number]))
+        n_portions = max(1, len(batches) - _STAYS + 1)
+        pool: deque[_Rows] = deque()
+        following = asked = first
+        for k in range(first, n_portions):
+            while following < min(len(batches), k + _STAYS):
+                asked = self._ask_for(batches, asked, following + _ASKED)
+                stays = range(max(0, following - _STAYS + 1), min(following, n_portions - 1) + 1)
+                random = np.random.default_rng([self.seed, number, following, 1])
+                pool.extend(self._read(run, random, stays) for run in batches[following])
+                following += 1
+            block, labels, costs = _mixed([rows.part(k) for rows in pool])
+            while pool and pool[0].stays[-1] == k:
+                pool.popleft()
             random = np.random.default_rng([self.seed, number, k])
-            yield Portion(block, random.permutation(len(numbers)), labels, costs)
+            yield Portion(block, random.permutation(len(labels)), labels, costs)
 
-    def _pieces(self, nbytes: int, row_bytes: float) -> list[Run]:
-        """All rows in runs of about so many bytes: of whole chunks, or of parts of one."""
-        most = max(1, int(nbytes / row_bytes))
-        whole = self.objective.rows.runs(max(1, nbytes))
-        return [(at, min(at + most, stop)) for start, stop in whole for at in range(start, stop, most)]
+    def _ask_for(self, batches: list[list[Run]], first: int, last: int) -> int:
+        """Have the system fetch batches that are read soon; returns the one behind them."""
+        last = min(last, len(batches))
+        for batch in batches[first:last]:
+            for run in batch:
+                self.objective.rows.will_need(*run)
+        return max(first, last)
 
-    def _mixtures(self, random: np.random.Generator) -> list[list[Run]]:
-        """The runs that are mixed with each other: all runs, in random order, as many at a time as fit."""
+    def _read(self, run: Run, random: np.random.Generator, stays: Sequence[int]) -> _Rows:
+        o, numbers = self.objective, np.arange(*run)
+        labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
+        block, order = o.rows.read(*run), random.permutation(len(numbers))
+        if block.is_view:  # of a chunk, all of which it would keep
+            block, labels, costs, order = block.gather(order), labels[order], costs[order], np.arange(len(order))
+        return _Rows(block, labels, costs, order, stays)
+
+    def _batches(self, random: np.random.Generator) -> list[list[Run]]:
+        """All runs in random order, as many at a time as fit an eighth of the pool."""
         rows = self.objective.rows
-        room = _BUFFER if rows.memory is None else max(1, rows.memory // _PART)
+        room = (_POOL if rows.memory is None else max(1, rows.memory // _PART)) // _STAYS
         row_bytes = _ROW_BYTES + _ENTRY_BYTES * rows.nnz / max(1, rows.n_rows)
-        runs = self._pieces(room // _PIECES, row_bytes)
-        mixtures: list[list[Run]] = []
+        runs = self._runs(room * _STAYS, row_bytes)
+        batches: list[list[Run]] = []
         held = 0.0
         for k in random.permutation(len(runs)).tolist():
             size = row_bytes * (runs[k][1] - runs[k][0])
-            if not mixtures or held + size > room:
-                mixtures.append([])
+            if not batches or held + size > room:
+                batches.append([])
                 held = 0.0
-            mixtures[-1].append(runs[k])
+            batches[-1].append(runs[k])
             held += size
-        return mixtures
+        return batches
+
+    def _runs(self, pool: int, row_bytes: float) -> list[Run]:
+        """All rows in runs of whole chunks, or of parts of one."""
+        most = max(1, int(pool / _LEAST_RUNS / row_bytes))
+        whole = self.objective.rows.runs(max(1, pool // _MOST_RUNS))
+        return [(at, min(at + most, stop)) for start, stop in whole for at in range(start, stop, most)]
+
+
+class _Rows(NamedTuple):
+    """A run of rows in the pool, in random order, and the portions they go to."""
+
+    block: Block
+    labels: Floats
+    costs: Floats
+    order: Ints
+    stays: Sequence[int]
+
+    def part(self, portion: int) -> tuple[_Rows, Ints]:
+        """The rows that go to one of the portions."""
+        n, place = len(self.order), self.stays.index(portion)
+        return self, self.order[n * place // len(self.stays) : n * (place + 1) // len(self.stays)]
+
+
+def _mixed(parts: list[tuple[_Rows, Ints]]) -> tuple[Block, Floats, Floats]:
+    """Some rows of several runs, with their labels and costs."""
+    return (
+        gather_from([(rows.block, some) for rows, some in parts]),
+        np.concatenate([rows.labels[some] for rows, some in parts]),
+        np.concatenate([rows.costs[some] for rows, some in parts]),
+    )

@@ -56,9 +56,10 @@ class SGD(Solver):
     goes on from there with the solver that `auto` takes for a start, up to its certificate. A start counts as the
     passes that led to it, or as one.
 
-    Cost of a row: two products with its entries, and where its loss has a slope one more and the update, on one thread.
-    Memory: four numbers a feature and output; rows on disk are read in small runs, an eighth of the memory mixed at a
-    time. The seed says in which order the rows are taken. Options are those of `SGDOptions`.
+    Cost of a row: two products with its entries, and where its loss has a slope one more and the update. Rows on disk
+    are read and mixed on a second thread; 17 or more classes against the rest are learned on several, some on each.
+    Memory: four numbers a feature and output; rows on disk are mixed in a pool, a quarter of the memory, which runs of
+    them pass through. The seed says in which order the rows are taken. Options are those of `SGDOptions`.
     """
 
     name = "sgd"
@@ -140,7 +141,7 @@ class SGD(Solver):
 
     def keeps_point(self, objective: Objective) -> bool:
         """Of a perceptron: zero weights are its optimum under any Ω, and the direction is what is learned (M9)."""
-        return "perceptron" in objective.loss.name
+        return objective.loss.zero_is_optimal
 
     def resumes(self, objective: Objective) -> bool:
         """Up to where an exact solver takes over."""

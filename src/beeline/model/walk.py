@@ -1,4 +1,4 @@
-"""Rows for the commands that use models: from any source or store, by the model's recipe where there is one."""
+"""Rows for a model: from any source or store, by the model's recipe where there is one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beeline._sentences import Argument
+from beeline._words import count
 from beeline.data.convert import by_recipe, is_store, open_reader, open_store
 from beeline.data.core.block import Block
-from beeline.data.files.finding import find_files
+from beeline.data.files.finding import detect_format, find_files
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
+from beeline.data.recipe.recipe import Column, Recipe
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from beeline.data.reader import Progress, Reader
-    from beeline.data.recipe.recipe import Recipe
     from beeline.model import Model
 
 __all__ = ["Walk"]
+
+_TABLES = ("csv", "parquet", "arrow")
 
 
 def _one_store(paths: list[str]) -> bool:
@@ -33,9 +36,28 @@ class Walk:
 
     Raw files are read by the model's recipe. Features of LIBSVM text that the model has never seen are passed over
     and counted in `strange_entries`: they have no weight.
+
+    Parameters
+    ----------
+    model
+        Whose rows they are to be.
+    paths, reading
+        A store, or a source and the options to read it by.
+    progress
+        Is told how far the reading is.
+    targets
+        Whether labels, weights and query ids are wanted; if not, a table need not have them, nor make sense of them.
     """
 
-    def __init__(self, model: Model, paths: list[str], reading: dict[str, Any], progress: Progress | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        paths: list[str],
+        reading: dict[str, Any],
+        progress: Progress | None = None,
+        *,
+        targets: bool = True,
+    ) -> None:
         self.model, self.strange_entries = model, 0
         self._store, self._reader = None, None
         options = ReadOptions(**reading)
@@ -44,7 +66,7 @@ class Walk:
             self._store = open_store(paths[0])
             model.check_recipe(self._store.recipe)
         else:
-            self._reader = open_reader(paths, _by_recipe(options, model.recipe, paths), progress)
+            self._reader = open_reader(paths, _for_model(options, model, paths, targets), progress)
 
     @property
     def recipe(self) -> Recipe | None:
@@ -87,6 +109,14 @@ class Walk:
                         " as it is",
                     ) from None
 
+    def passed_over(self) -> list[str]:
+        """What had no effect on predictions, a sentence each."""
+        told = [] if self._reader is None else self._reader.passed_over()
+        if not self.strange_entries:
+            return told
+        entries = count(self.strange_entries, "entry", "entries")
+        return [f"{entries} of features that the model has never seen: passed over", *told]
+
     def _known(self, block: Block) -> Block:
         """The block without features beyond the model's.
 
@@ -96,8 +126,8 @@ class Walk:
         table = self._source.recipe is not None and self._source.recipe.columns is not None
         if self.model.recipe is None and table and block.n_features != self.model.n_features:
             raise ParameterError(
-                f"the table has {block.n_features:,} features and the model {self.model.n_features:,}, taken by their "
-                "places; name a column of labels by ",
+                f"the table has {count(block.n_features, 'feature')} and the model {self.model.n_features:,}, taken by "
+                "their places; name a column of labels by ",
                 Argument("label"),
                 ", and leave out columns that are no features",
             )
@@ -117,11 +147,11 @@ class Walk:
         )
 
 
-def _by_recipe(options: ReadOptions, recipe: Recipe | None, paths: list[str]) -> ReadOptions:
-    """The options with the model's recipe."""
-    if recipe is None:
-        return options
-    from beeline.data.files.finding import detect_format
-
+def _for_model(options: ReadOptions, model: Model, paths: list[str], targets: bool) -> ReadOptions:
+    """The options with the model's recipe, or with the columns of a table that its features are named after."""
     kind = options.format if options.format != "auto" else detect_format(find_files(paths)[0])
-    return by_recipe(options, recipe, kind)
+    recipe, is_table = model.recipe, kind in _TABLES
+    if recipe is None and is_table and model.feature_names is not None:
+        columns = tuple(Column(name, "numeric", k) for k, name in enumerate(model.feature_names))
+        recipe = Recipe(n_features=len(columns), columns=columns)
+    return by_recipe(replace(options, targets=targets or not is_table), recipe, kind)

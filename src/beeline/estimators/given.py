@@ -1,0 +1,91 @@
+"""Rows and labels as the estimators are given them: what scikit-learn would check, and what data sets have inside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from beeline._sentences import Sentence
+from beeline._types import AnyArray, Floats
+from beeline.data.core.arrays import from_arrays
+from beeline.data.core.dataset import Dataset
+from beeline.data.core.labels import LabelSets
+from beeline.data.tables.frames import from_frame, is_frame
+from beeline.exceptions import DataError, LabelError
+from beeline.kernels import value_range
+from beeline.metrics import accuracy, r2
+from beeline.model import Model
+
+__all__ = ["check_classes", "frame_errors", "own_labels", "plain_rows", "read_frame", "score_of_several"]
+
+
+def plain_rows(X: Any, y: Any) -> Dataset | None:  # noqa: ANN401
+    """The rows, if scikit-learn would take both arrays as they are: its look takes longer than small trainings."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+        return None
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size or not (X.dtype.isnative and y.dtype.isnative):
+        return None
+    if X.dtype.char not in "fd" or (y.dtype.kind not in "biu" and y.dtype.char not in "fd"):
+        return None
+    if y.dtype.kind == "f" and not _are_finite(value_range(np.ascontiguousarray(y))):
+        return None
+    data = from_arrays(X, allow_nonfinite=True)
+    return data if data.value_range is not None and _are_finite(data.value_range) else None
+
+
+def read_frame(frame: Any) -> Dataset:  # noqa: ANN401
+    """The rows of a frame as `beeline.read` gives them; what has to be said about it is said there."""
+    try:
+        return from_frame(frame)
+    except DataError as error:
+        raise DataError(
+            Sentence(
+                error.args[0], ": these are arguments of beeline.read(frame, …), which gives a data set that fit takes"
+            )
+        ) from error
+
+
+@contextmanager
+def frame_errors(X: Any) -> Iterator[None]:  # noqa: ANN401
+    """Where scikit-learn cannot take a frame, and `beeline.read` would say why: by row and column."""
+    try:
+        yield
+    except ValueError:
+        if is_frame(X):
+            read_frame(X)
+        raise
+
+
+def _are_finite(ends: tuple[float, float]) -> bool:
+    return math.isfinite(ends[0]) and math.isfinite(ends[1])
+
+
+def score_of_several(model: Model, y: AnyArray, predicted: AnyArray, weights: Floats | None) -> float:
+    """The part of the sets that are predicted, or the mean of R² over the numbers of a row."""
+    if y.shape != predicted.shape:
+        raise LabelError(f"y must have the shape {predicted.shape}, not {y.shape}")
+    if model.multilabel:
+        return accuracy(np.ones(len(y), bool), (y == predicted).all(axis=1), weights)
+    columns = zip(y.astype(np.float64).T, predicted.T, strict=True)
+    return float(np.mean([r2(np.ascontiguousarray(a), np.ascontiguousarray(b), weights) for a, b in columns]))
+
+
+def own_labels(data: Dataset) -> Floats:
+    """The labels inside a data set, one a row."""
+    labels = data.labels
+    if labels is None or isinstance(labels, LabelSets):
+        raise LabelError("the data have no single label a row; pass y")
+    return labels
+
+
+def check_classes(y: AnyArray) -> None:
+    """As scikit-learn looks at them; labels that cannot be compared get a sentence of ours."""
+    try:
+        check_classification_targets(y)
+    except TypeError:
+        raise LabelError("labels of different types cannot be told apart; make them all numbers or all texts") from None

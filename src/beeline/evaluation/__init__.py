@@ -1,0 +1,23 @@
+"""How good a model's predictions are: measures of them, gathered block by block."""
+
+from __future__ import annotations
+
+from beeline.evaluation.evaluating import evaluate
+from beeline.evaluation.evaluation import (
+    CalibrationBin,
+    ClassMeasures,
+    Confusion,
+    Evaluation,
+    Residuals,
+    measure_in_words,
+)
+
+__all__ = [
+    "CalibrationBin",
+    "ClassMeasures",
+    "Confusion",
+    "Evaluation",
+    "Residuals",
+    "evaluate",
+    "measure_in_words",
+]

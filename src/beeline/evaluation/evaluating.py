@@ -1,0 +1,244 @@
+"""From a model and rows with labels to measures, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from beeline._sentences import Argument, Sentence
+from beeline._types import Floats
+from beeline._words import shortened
+from beeline.data.core.block import Block
+from beeline.data.core.labels import LabelSets
+from beeline.data.options import parse_size
+from beeline.data.recipe.recipe import Recipe
+from beeline.evaluation.classes import ClassAnswers
+from beeline.evaluation.evaluation import Evaluation
+from beeline.evaluation.label_sets import SetAnswers
+from beeline.evaluation.values import ValueAnswers
+from beeline.exceptions import DataError, LabelError, ParameterError
+from beeline.model.file import load_model
+from beeline.model.model import Model
+from beeline.model.walk import Walk
+
+__all__ = ["evaluate"]
+
+_MEMORY = 64 << 20  # of rows at a time, where nothing is said
+_SCORES = 256 << 20  # of scores of several classes, where nothing is said
+
+
+def evaluate(
+    model: Any,  # noqa: ANN401
+    data: Any,  # noqa: ANN401
+    y: Any = None,  # noqa: ANN401
+    *,
+    sample_weight: Any = None,  # noqa: ANN401
+    positive: Any = None,  # noqa: ANN401
+    memory: str | int | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Evaluation:
+    """Compare a model's predictions with labels.
+
+    Two classes get accuracy, precision, recall, F1, the area under the ROC curve and average precision; several
+    classes get the means of these over the classes, each against the rest, and each by itself in `per_class`; both get
+    log loss where there are probabilities. Regressions get RMSE, MAE and R², quantile models pinball loss and coverage
+    too, models of rates (Poisson, gamma, Tweedie, shares) deviance and D². Sets of labels get whole sets, and
+    precision, recall and F1 of the labels. All of them count rows by their weights, and are those of scikit-learn.
+
+    Several classes are ranked by their probabilities where the model has them, otherwise by their scores. Means over
+    the classes leave out what is not defined: the ROC area of a class without rows.
+
+    Parameters
+    ----------
+    model : Model, fitted estimator or path
+        The model; also the name of its file.
+    data : Dataset, path, list of paths, array, SciPy matrix, data frame or Arrow table
+        The rows. Files and tables go through the model's recipe.
+    y : array-like, default=None
+        The labels, where the rows do not have them: of the same kind as the model's classes, or numbers; for sets of
+        labels a matrix of 0 and 1.
+    sample_weight : array-like, default=None
+        The weights of the rows, where the rows do not have them.
+    positive : label, default=None
+        Of two classes, the one that precision, recall, F1 and average precision are about. None: the larger, or the
+        last in the alphabet.
+    memory : int or str, default=None
+        How much memory rows may take, and scores of several classes, half each; such as `400M`. None: 64 MB and 256 MB.
+        Scores of several classes that do not fit are given up, and with them ROC areas and average precisions; `notes`
+        says so. Scores of two classes take 8 bytes a row in any case.
+    **options
+        For files, the fields of `ReadOptions`, such as `label` and `weight`.
+
+    Returns
+    -------
+    Evaluation
+        The measures, and what they were taken from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import beeline
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> model = beeline.LogisticRegression().fit(X[:100], X[:100, 0] > 0)
+    >>> found = beeline.evaluate(model, X[100:], X[100:, 0] > 0)
+    >>> found.measures["recall"] > 0.9
+    True
+    """
+    trained = _model_of(model)
+    rows, scores = (_MEMORY, _SCORES) if memory is None else (max(1, parse_size(memory) // 2),) * 2
+    blocks, recipe = _rows(trained, data, options, rows)
+    answers = _Answers(trained, positive, scores)
+    given = (_column(y), None if sample_weight is None else np.asarray(sample_weight, np.float64))
+    for block in blocks:
+        answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in given))
+    for name, column in zip(("y", "sample_weight"), given, strict=True):
+        if column is not None and len(column) != answers.n_rows:
+            raise DataError(f"{name} has {len(column):,} entries, and there are {answers.n_rows:,} rows")
+    return answers.evaluation()
+
+
+class _Answers:
+    """Gathers labels and predictions block by block, in what the kind of the model needs."""
+
+    def __init__(self, model: Model, positive: object, memory: int) -> None:
+        self.model, self.n_rows = model, 0
+        self._weight: float | None = None
+        number = _positive_number(model, positive)
+        self._sets = SetAnswers(model) if model.multilabel else None
+        self._classes = ClassAnswers(model, number, memory) if model.kind in ("binary", "multiclass") else None
+        self._values = ValueAnswers(model) if model.classes is None else None
+
+    def add(self, block: Block, recipe: Recipe | None, y: Any, weights: Floats | None) -> None:  # noqa: ANN401
+        """Take a block into account; labels and weights that are not given are the block's own."""
+        labels: Any = block.labels if y is None else y
+        texts = recipe if y is None else None
+        weights = block.weights if weights is None else weights
+        z = self.model.scores(block)
+        if self._sets is not None:
+            self._sets.add(labels, z, weights, texts)
+        else:
+            self._check(labels, texts)
+            if self._values is not None:
+                self._values.add(np.asarray(labels, np.float64), z, weights)
+            if self._classes is not None:
+                self._classes.add(self.model.label_numbers(labels, texts, self.n_rows), z, weights)
+        self.n_rows += block.n_rows
+        if weights is not None:
+            self._weight = (self._weight or 0.0) + float(weights.sum())
+
+    def evaluation(self) -> Evaluation:
+        """Everything that can be said now."""
+        if not self.n_rows:
+            raise DataError("the data have no rows")
+        common: dict[str, Any] = {"kind": self.model.kind, "rows": self.n_rows, "weight": self._weight}
+        common["classes"] = tuple(self.model.class_names)
+        if self._sets is not None:
+            per_label = self._sets.per_label()
+            return Evaluation(**common, measures=self._sets.measures(per_label), per_class=per_label)
+        if self._values is not None:
+            values = self._values
+            common |= {"measures": values.measures(), "residuals": values.residuals()}
+            return Evaluation(**common, tau=values.tau, notes=tuple(values.notes()))
+        assert self._classes is not None
+        return Evaluation(**common, **self._of_classes(self._classes))
+
+    def _of_classes(self, answers: ClassAnswers) -> dict[str, Any]:
+        ranking = answers.ranking()
+        per_class, curves = ((), {}) if ranking is not None else answers.per_class()
+        positive = self.model.class_names[answers.positive] if answers.is_binary else None
+        if ranking is not None and positive is not None:
+            curves = {positive: ranking.curve()}
+        return {
+            "measures": answers.measures(per_class, ranking),
+            "positive": positive,
+            "confusion": answers.table,
+            "per_class": per_class,
+            "curves": curves,
+            "calibration": answers.calibration(),
+            "notes": tuple(answers.notes(self.n_rows)),
+        }
+
+    def _check(self, labels: object, recipe: Recipe | None) -> None:
+        """Raise where the labels are not of the kind that the model predicts."""
+        if labels is None:
+            raise LabelError(
+                Sentence(
+                    "the data have no labels to compare with; name the column that holds them by ", Argument("label")
+                )
+            )
+        if isinstance(labels, LabelSets) or np.ndim(labels) > 1:  # type: ignore[arg-type]
+            raise LabelError("the rows have sets of labels, and the model predicts a single one")
+        if self.model.classes is not None:
+            return
+        if (recipe is not None and recipe.label_categories is not None) or np.asarray(labels).dtype.kind in "OU":
+            raise LabelError("the labels are texts, and the model predicts numbers")
+        if self.model.n_outputs > 1:
+            raise LabelError(f"the rows have one label, and the model predicts {self.model.n_outputs} numbers a row")
+
+
+def _model_of(model: Any) -> Model:  # noqa: ANN401
+    """The model itself, that of a fitted estimator, or that of a file."""
+    if isinstance(model, str | os.PathLike):
+        return load_model(model)
+    found = getattr(model, "model_", model)
+    if not isinstance(found, Model):
+        raise ParameterError(
+            Argument("model"), f" must be a Model, a fitted estimator or the name of a file, not {model!r}"
+        )
+    return found
+
+
+def _positive_number(model: Model, positive: object) -> int:
+    """The number of the class that the user names, by itself or as people write it."""
+    if positive is None:
+        return 1
+    if model.kind != "binary":
+        what = {"regression": "a regression", "multilabel": "sets of labels"}.get(model.kind, "more than two classes")
+        each = "; each class is measured against the rest anyway" if model.kind == "multiclass" else ""
+        raise ParameterError(Argument("positive"), f" has no meaning for {what}; leave it out{each}")
+    assert model.classes is not None
+    for number, (label, name) in enumerate(zip(model.classes.tolist(), model.class_names, strict=True)):
+        if positive in (label, name):
+            return number
+    raise ParameterError(Argument("positive"), f" must be one of {shortened(model.class_names)}, not {positive!r}")
+
+
+def _rows(
+    model: Model,
+    data: Any,  # noqa: ANN401
+    options: dict[str, Any],
+    memory: int,
+) -> tuple[Iterator[Block], Callable[[], Recipe | None]]:
+    """The blocks, and how their labels are to be understood, which files tell only when they are read."""
+    if isinstance(data, str | os.PathLike) or (isinstance(data, list | tuple) and _are_paths(data)):
+        paths = [os.fspath(path) for path in (data if isinstance(data, list | tuple) else [data])]
+        data = Walk(model, paths, options, None)
+    elif options:
+        name = next(iter(options))
+        raise ParameterError(Argument(name), " has no meaning but for files; leave it out")
+    if isinstance(data, Walk):
+        return data.blocks(memory), lambda: data.recipe
+    if isinstance(data, Block):
+        return iter([data]), lambda: None
+    found = model.dataset(data)
+    return iter(found.blocks(min(memory, found.memory or memory))), lambda: found.recipe
+
+
+def _are_paths(data: list[Any] | tuple[Any, ...]) -> bool:
+    return bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
+
+
+def _column(y: Any) -> Any:  # noqa: ANN401
+    return y if y is None or isinstance(y, LabelSets) else np.asarray(y)
+
+
+def _part(column: Any, start: int, n_rows: int) -> Any:  # noqa: ANN401
+    """The part of a column that belongs to a block; what is missing in the end is said once all rows are known."""
+    if column is None:
+        return None
+    if len(column) < start + n_rows:
+        raise DataError(f"there are {len(column):,} labels or weights, and more rows; give one for each row")
+    return column[start : start + n_rows]

@@ -1,0 +1,1 @@
+"""What the site is made of: pages of the reference, the gallery, charts, and how they look."""
