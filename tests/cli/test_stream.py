@@ -87,6 +87,15 @@ def test_json_and_a_time_limit(beeline, rows):
     assert facts["progress"][-1]["rows"] <= facts["report"]["n_rows"]
 
 
+def test_a_pipe_that_falls_silent_ends_by_the_time_limit(beeline, rows):
+    silent = "import sys, time\nsys.stdout.write('1 1:1\\n-1 1:-1\\n' * 200_000)\nsys.stdout.flush()\ntime.sleep(20)\n"
+    with subprocess.Popen([sys.executable, "-c", silent], stdout=subprocess.PIPE, cwd=rows) as source:
+        arguments = ("train", "-", "-o", "m", "--loss", "hinge", "--time-limit", "2s", "--json", "--memory", "1M")
+        facts = json.loads(done_well(beeline(*arguments, stdin=source.stdout)))
+        source.kill()
+    assert facts["report"]["status"] == "time"
+
+
 @pytest.mark.parametrize(
     ("said", "strength"),
     [

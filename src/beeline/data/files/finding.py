@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -169,7 +170,9 @@ def standard_input(file: BinaryIO | None = None) -> SourceFile:
     file
         Where it comes from; None: standard input.
     """
-    pipe = Pipe(sys.stdin.buffer if file is None else file, "standard input")
+    # A reader of our own: Python closes its own one at exit, and aborts where another thread still waits for bytes.
+    own = io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False)) if file is None else file
+    pipe = Pipe(own, "standard input")
     with reading(pipe.name):
         head = pipe.open().read(8)
     if not head:
