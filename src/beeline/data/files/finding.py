@@ -170,14 +170,19 @@ def standard_input(file: BinaryIO | None = None) -> SourceFile:
     file
         Where it comes from; None: standard input.
     """
-    # A reader of our own: Python closes its own one at exit, and aborts where another thread still waits for bytes.
-    own = io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False)) if file is None else file
-    pipe = Pipe(own, "standard input")
+    pipe = Pipe(_own_reader() if file is None else file, "standard input")
     with reading(pipe.name):
         head = pipe.open().read(8)
     if not head:
         raise SourceError(f"{pipe.name} is empty")
     return SourceFile(pipe.name, "-", None, _compression(head), pipe=pipe)
+
+
+def _own_reader() -> BinaryIO:
+    """Standard input past Python's reader, whose end at exit aborts where a thread still waits for bytes."""
+    if sys.stdin is not sys.__stdin__:
+        return sys.stdin.buffer
+    return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
 
 
 def total_size(files: Sequence[SourceFile]) -> int | None:
