@@ -182,7 +182,7 @@ def _own_reader() -> BinaryIO:
     """Standard input past Python's reader, whose end at exit aborts where a thread still waits for bytes."""
     if sys.stdin is not sys.__stdin__:
         return sys.stdin.buffer
-    return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
+    return io.BufferedReader(io.FileIO(0, closefd=False))
 
 
 def total_size(files: Sequence[SourceFile]) -> int | None:
