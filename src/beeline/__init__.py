@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from beeline.estimators import SGDClassifier as SGDClassifier
     from beeline.estimators import SGDRegressor as SGDRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
+    from beeline.estimators.trusted import trusted_types as trusted_types
     from beeline.evaluation import Evaluation as Evaluation
     from beeline.evaluation import evaluate as evaluate
     from beeline.fitting import select_C as select_C
@@ -100,6 +101,7 @@ _HOMES = {
     "read": "beeline.data.convert",
     "select_C": "beeline.fitting",
     "set_num_threads": "beeline.kernels",
+    "trusted_types": "beeline.estimators.trusted",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

@@ -28,6 +28,7 @@ from beeline.estimators.display import certificate_html
 from beeline.estimators.foreign import hint_at, with_hints
 from beeline.estimators.given import check_classes, frame_errors, own_labels, plain_rows, read_frame, score_of_several
 from beeline.estimators.offering import no_probabilities, no_scores, offered_unless
+from beeline.estimators.saving import restored, saved
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
 from beeline.metrics import accuracy, r2
@@ -44,6 +45,7 @@ FitIntercept = bool | Literal["regularized"]
 
 _FLOATS = (np.float64, np.float32)
 _NOTHING_SAID = Resources()
+_SAVED = "_saved"  # among the attributes of a state, what was learned
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -90,6 +92,20 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
                 )
         super().set_params(**params)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Parameters as they are, and what was learned without a class of its own, as `saving` tells."""
+        state = dict(super().__getstate__())
+        learned = {name: state.pop(name) for name in self._learned_names() if name in state}
+        return state | {_SAVED: saved(learned)} if learned else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        attributes = {name: value for name, value in state.items() if name != _SAVED}
+        super().__setstate__(attributes | (restored(state[_SAVED]) if _SAVED in state else {}))
+
+    def _learned_names(self) -> tuple[str, ...]:
+        """The attributes that are saved without their classes."""
+        return ("model_", "results_", "selection_")
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram; of a fitted estimator with its certificate."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any, Self
@@ -22,13 +21,14 @@ from beeline.data.core.dataset import Dataset
 from beeline.data.options import ReadOptions
 from beeline.estimators.base import LinearEstimator, mixture
 from beeline.estimators.callbacks import FitTask, with_callbacks
+from beeline.estimators.learned import Learned
 from beeline.exceptions import ModelError, ParameterError
 from beeline.fitting import Settings
 from beeline.fitting.fit import Fitted
 from beeline.fitting.online import Online
 from beeline.fitting.online_settings import ALPHA, default_strength, online_settings, settings_of_model
 from beeline.fitting.stream import StreamStep, StreamTraining
-from beeline.losses import Loss, get_loss
+from beeline.losses import Loss, get_loss, is_built_in
 from beeline.model import Model
 from beeline.solvers.base import Step
 from beeline.solvers.registry import SolverLike
@@ -40,23 +40,6 @@ _ENOUGH = 100  # passes, with which exact solvers get there
 Progress = Callable[[Step | StreamStep], bool | None]
 
 
-@dataclass(eq=False)
-class _Trained:
-    """What was trained: a model, or what goes on, whose model is made when somebody asks for it."""
-
-    made: Model | None = None
-    online: Online | None = None
-    status: str = "unproven"
-    feature_names: list[str] | None = None
-
-    @property
-    def model(self) -> Model:
-        if self.made is None:
-            assert self.online is not None
-            self.made = self.online.model(status=self.status, feature_names=self.feature_names)
-        return self.made
-
-
 class OnlineEstimator(LinearEstimator):
     """What the stochastic classifier and regression share."""
 
@@ -64,7 +47,7 @@ class OnlineEstimator(LinearEstimator):
     alpha: float | None
     l1_ratio: float
     shuffle: bool
-    _trained: _Trained
+    _trained: Learned
 
     @property
     def model_(self) -> Model:
@@ -75,7 +58,12 @@ class OnlineEstimator(LinearEstimator):
 
     @model_.setter
     def model_(self, model: Model) -> None:
-        self._trained = _Trained(model)
+        self._trained = Learned(model)
+
+    def _learned_names(self) -> tuple[str, ...]:
+        online = self._trained.online if self._is_trained() else None
+        by_name = online is None or is_built_in(online.settings.the_loss)  # a loss of one's own cannot be found again
+        return ("results_", "_trained") if by_name else ("results_",)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_trained()
@@ -221,7 +209,7 @@ class OnlineEstimator(LinearEstimator):
     def _keep(self, training: StreamTraining) -> Self:
         online = training.learned
         names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        self._trained = _Trained(None, online, training.status, names)
+        self._trained = Learned(None, online, training.status, names)
         self.__dict__.pop("results_", None)
         self.n_features_in_ = max(online.n_features, getattr(self, "n_features_in_", 0))
         self.n_iter_ = 1
@@ -267,7 +255,7 @@ class OnlineEstimator(LinearEstimator):
         again = cls(**said | cls._said_of_classes(online) | parameters)
         if again._classifies != (model.classes is not None):
             raise ModelError(f"a {model.kind} model is none for {cls.__name__}")
-        again._trained = _Trained(model, online, feature_names=model.feature_names)
+        again._trained = Learned(model, online, feature_names=model.feature_names)
         again.n_features_in_, again.n_iter_ = model.n_features, 1
         if model.feature_names is not None:
             again.feature_names_in_ = np.array(model.feature_names, dtype=object)

@@ -22,10 +22,10 @@ from beeline.data.options import size_in_words
 from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import CorruptModelError, DataError, LabelError, ModelError, ParameterError
 from beeline.fitting.class_names import ClassNames
-from beeline.fitting.online_settings import settings_of_model
+from beeline.fitting.online_settings import settings_of_model, settings_of_record
 from beeline.fitting.settings import Settings
 from beeline.links import Link
-from beeline.losses import Softmax
+from beeline.losses import Softmax, get_loss
 from beeline.model import Model, Report
 from beeline.solvers.registry import the_solver
 from beeline.solvers.stochastic.learner import Progress
@@ -224,7 +224,7 @@ class Online:
         weights, intercepts = self.outputs.outputs(np.zeros(0, np.int64) if names is None else names.order())
         if recipe is not None and recipe.columns is None and recipe.hash_bits is None:
             recipe = replace(recipe, n_features=len(weights))
-        settings = {name: value for name, value in s.to_json().items() if name not in ("tol", "max_passes")}
+        settings = self._said()
         if names is not None:
             settings["multiclass"] = form_of_classes(s.the_loss, s.multiclass, s.the_regularizer, len(names))
         return Model(
@@ -314,12 +314,33 @@ class Online:
         again = cls(settings)
         if model.state is None:
             again._begin_from(model)
-            return again
+        else:
+            again._restore_checked(model.state)
+        return again
+
+    def to_record(self) -> dict[str, Any]:
+        """Itself as numbers, texts and arrays: its state, and the settings that a model has beside it."""
+        loss = self.settings.the_loss
+        said = {"loss": loss.name, "loss_settings": loss.settings, "said": self._said()}
+        return said | {"state": self.to_document()}
+
+    def _said(self) -> dict[str, Any]:
+        """The settings that mean something here; the seed is that of the rows' order, in which a solver has no say."""
+        said = self.settings.to_json() | {"seed": int(self.settings.seed)}
+        return {name: value for name, value in said.items() if name not in ("tol", "max_passes")}
+
+    @classmethod
+    def of_record(cls, loss: str, loss_settings: Mapping[str, Any], said: Mapping[str, Any], state: Any) -> Online:  # noqa: ANN401
+        """What `to_record` described."""
+        again = cls(settings_of_record(get_loss(loss, **loss_settings), said, state))
+        again._restore_checked(state)
+        return again
+
+    def _restore_checked(self, document: Mapping[str, Any]) -> None:
         try:
-            again._restore(model.state)
+            self._restore(document)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise CorruptModelError(f"the model has a state that makes no sense: {error}") from error
-        return again
 
     def _restore(self, document: Mapping[str, Any]) -> None:
         if document["kind"] != _KIND or document["version"] > _VERSION:

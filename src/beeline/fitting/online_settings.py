@@ -15,7 +15,15 @@ from beeline.solvers.registry import SolverLike, the_solver
 from beeline.solvers.stochastic.sgd import SGD
 from beeline.training.task import Multiclass
 
-__all__ = ["ALPHA", "NAMES", "default_strength", "ends_stochastic", "online_settings", "settings_of_model"]
+__all__ = [
+    "ALPHA",
+    "NAMES",
+    "default_strength",
+    "ends_stochastic",
+    "online_settings",
+    "settings_of_model",
+    "settings_of_record",
+]
 
 ALPHA = 1e-6  # what multiplies Ω where nothing is said
 _HINGES = (Hinge, SquaredHinge, CrammerSinger)
@@ -59,7 +67,6 @@ def online_settings(given: Mapping[str, Any]) -> Settings:
 def settings_of_model(model: Model) -> Settings:
     """The settings for going on: those of the model."""
     said = model.settings
-    regularizer = str(said.get("regularizer", "l2"))
     if model.multilabel or model.platt is not None or said.get("nonnegative"):
         what = "sets of labels" if model.multilabel else "calibrated probabilities" if model.platt is not None else ""
         raise ModelError(f"a model with {what or 'weights that may not be negative'} cannot go on with more rows")
@@ -67,21 +74,26 @@ def settings_of_model(model: Model) -> Settings:
     if alpha is None:
         rows = 1 if model.report is None else max(1, model.report.n_rows)
         alpha = 1.0 / (float(said.get("C", 1.0)) * rows)  # of Ω + C·Σ l_i over n rows
-    weights = said.get("class_weight")
-    multiclass = said.get("multiclass")
-    if model.state is not None:
-        weights, multiclass = model.state.get("class_weight"), model.state.get("multiclass")
-        weights = {pair[0]: pair[1] for pair in weights} if isinstance(weights, list) else weights
-    elif isinstance(weights, dict) and model.classes is not None:
+    said = said | {"alpha": alpha}
+    if model.state is None and isinstance(weights := said.get("class_weight"), dict) and model.classes is not None:
         named = {str(name): name for name in model.classes.tolist()}
-        weights = {named.get(name, name): weight for name, weight in weights.items()}
+        said |= {"class_weight": {named.get(name, name): weight for name, weight in weights.items()}}
+    return settings_of_record(get_loss(model.loss, **model.loss_settings), said, model.state)
+
+
+def settings_of_record(loss: Loss, said: Mapping[str, Any], state: Mapping[str, Any] | None) -> Settings:
+    """The settings for going on, of what `Settings.to_json` said; a state knows classes as they are, not as texts."""
+    known = said if state is None else state
+    weights, multiclass = known.get("class_weight"), known.get("multiclass")
+    weights = {pair[0]: pair[1] for pair in weights} if isinstance(weights, list) else weights
+    regularizer = str(said.get("regularizer", "l2"))
     ratio = {"l1_ratio": said["l1_ratio"]} if regularizer == "elastic_net" else {}
     options = said.get("solver_options", {}) if said.get("solver") == SGD.name else {}
     return online_settings(
         {
-            "loss": get_loss(model.loss, **model.loss_settings),
+            "loss": loss,
             "regularizer": get_regularizer(regularizer, **ratio),
-            "alpha": float(alpha),
+            "alpha": float(said["alpha"]),
             "class_weight": weights,
             "intercept": said.get("intercept", "free"),
             "multiclass": multiclass if multiclass in get_args(Multiclass) else "auto",

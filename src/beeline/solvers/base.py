@@ -127,9 +127,12 @@ class Solver(ABC):
         said = self.given | self.options.given
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in said.items())})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles are what was said, and nothing that a run has kept, such as the rows."""
-        return _again, (type(self), self.given, self.options.given, self.time_limit)
+        return {"settings": self.given, "options": self.options.given, "seconds": self.time_limit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(_again(type(self), **state)))
 
     def with_defaults(self, tol: float, max_passes: float, seed: int) -> Self:
         """A new solver with the same options; what was not said to this one is as given here."""
