@@ -30,6 +30,7 @@ __all__ = [
     "size",
     "spread_about",
     "squares",
+    "stretched",
     "total",
     "weighted_mean",
 ]
@@ -43,6 +44,13 @@ def constant(shard: Shard, *, value: Floats | float) -> Floats:
 def shifted(shard: Shard, z: Floats, *, b: Floats | float) -> Floats:
     """z + b."""
     moved: Floats = z + b
+    return moved
+
+
+def stretched(shard: Shard, z: Floats, *, t: float, b: Floats | float) -> Floats:
+    """t·z + b."""
+    moved: Floats = t * z
+    moved += b
     return moved
 
 
