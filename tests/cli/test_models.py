@@ -137,6 +137,21 @@ class TestPredict:
         assert done.stdout == "1\n-1\n"
         assert "2 entries of features that the model has never seen: passed over" in done.stderr
 
+    @pytest.mark.parametrize("name", ["bare.svm", "bare"])
+    def test_lines_of_text_need_no_label(self, run, shop, tmp_path, name):
+        lines = (shop / "more.svm").read_text().splitlines(keepends=True)
+        bare = [line.split(maxsplit=1)[1] if i % 3 else line for i, line in enumerate(lines[1:])]
+        (tmp_path / name).write_text("".join([lines[0].split(maxsplit=1)[1], "# a comment\n", *bare]))
+        out = done_well(run(shop, "predict", "two.model", tmp_path / name))
+        assert out == run(shop, "predict", "two.model", "more.svm").stdout
+        for command in (
+            ("train", tmp_path / name, "-o", tmp_path / "m"),
+            ("evaluate", "two.model", tmp_path / name),
+            ("convert", tmp_path / name, tmp_path / "s"),
+            ("predict", "two.model", tmp_path / name, "--single-label"),
+        ):
+            assert "has no label; pass --multilabel if rows may have none" in one_line(run(shop, *command), 1)
+
     def test_categories_never_seen(self, run, shop, tmp_path):
         (tmp_path / "odd.csv").write_text("size,color\n1,green\n2,red\n")
         done = run(shop, "predict", "pets.model", tmp_path / "odd.csv")

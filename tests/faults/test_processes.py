@@ -13,10 +13,13 @@ import textwrap
 import pytest
 
 COMMON = """
-import os, random, signal, sys, threading, time
+import os, random, signal, sys, threading, time, warnings
 import numpy as np
 import beeline
 from beeline import LinearModel, LinearSVC, LogisticRegression
+
+# From Python 3.12 on, a fork beside threads is warned of; just this is what is tried here.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 20))

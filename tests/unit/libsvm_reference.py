@@ -35,6 +35,7 @@ class Rules:
     float32: bool = False
     allow_nonfinite: bool = False
     skip: bool = False
+    targets: bool = True
 
 
 @dataclass
@@ -178,6 +179,8 @@ def walk(texts: dict[str, bytes], rules: Rules) -> Rows:
 
 
 def reference(texts: dict[str, bytes], rules: Rules) -> Rows:
+    if not rules.targets and rules.sets_guessed:  # lines with a label, with several, and with none
+        rules = replace(rules, sets=True, sets_guessed=False)
     while True:
         try:
             return walk(texts, rules)
@@ -207,6 +210,10 @@ def assert_same(rows: Rows, data) -> None:
     assert block.indices.tolist() == [j for j, _ in flat]
     assert block.values.dtype == dtype
     assert block.values.tobytes() == np.array([x for _, x in flat], dtype).tobytes()
+    if not rows.rules.targets:
+        assert block.labels is None
+        assert block.queries is None
+        return
     if rows.rules.sets:
         assert [labels.tolist() for labels in block.labels] == rows.labels
     else:

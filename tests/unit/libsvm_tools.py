@@ -72,6 +72,7 @@ def options_of(rules: Rules) -> dict[str, object]:
         "dtype": "float32" if rules.float32 else "float64",
         "allow_nonfinite": rules.allow_nonfinite,
         "skip_bad_lines": rules.skip,
+        "targets": rules.targets,
     }
 
 

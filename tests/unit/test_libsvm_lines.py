@@ -126,6 +126,20 @@ def test_good_line(line, end, tmp_path):
     assert row.values[start:stop].tobytes() == np.array([x for _, x in entries]).tobytes()
 
 
+@pytest.mark.parametrize("line", [line for line in GOOD if b":" in line.split(b"#")[0]], ids=repr)
+@pytest.mark.parametrize("lead", [b"", b" "])
+def test_a_line_needs_no_label_where_none_is_wanted(line, lead, tmp_path):
+    _, rest = line.split(maxsplit=1)
+    data = read(save(tmp_path, lead + rest + b"\n7 1:1 3:3\n" + lead + rest + b"\n2,3 4:4\n"), targets=False)
+    entries = GOOD[line][1]
+    n = len(entries)
+    assert data.labels is None
+    assert data.block.indptr.tolist() == [0, n, n + 2, 2 * n + 2, 2 * n + 3]
+    for start in (0, n + 2):
+        assert (data.block.indices[start : start + n] + 1).tolist() == [j for j, _ in entries]
+        assert data.block.values[start : start + n].tobytes() == np.array([x for _, x in entries]).tobytes()
+
+
 @pytest.mark.parametrize("line", BAD, ids=repr)
 def test_bad_line_is_told_with_its_place(line, tmp_path):
     column, kind = BAD[line]

@@ -85,6 +85,7 @@ rule_sets = st.builds(
     float32=st.booleans(),
     allow_nonfinite=st.booleans(),
     skip=st.booleans(),
+    targets=st.booleans(),
 )
 
 
@@ -151,6 +152,16 @@ def test_good_text(folder, text, float32, way):
     rules = Rules(float32=float32, allow_nonfinite=float32)  # a float64 may be too large for float32
     assert reference({"a": text}, rules).entries
     check(folder, [text], rules, way)
+
+
+@given(text=texts(), way=ways)
+@example(text=b"1:0.5 3:2\n1 2:2\nqid:7\n", way=Way())
+def test_text_whose_labels_are_not_wanted(folder, text, way):
+    """The same rows as of the text with its labels, also where some of these are taken away."""
+    lines = text.split(b"\n")
+    lines[::2] = [re.sub(rb"^\s*[^\s:#]+(?=\s+[\dq])", b"", line) for line in lines[::2]]
+    for some in (text, b"\n".join(lines)):
+        check(folder, [some], Rules(targets=False), way)
 
 
 @given(parts=st.lists(pieces, min_size=1, max_size=3), rules=rule_sets, way=ways)

@@ -104,12 +104,37 @@ class TestLabels:
             list(source.blocks(200_000))
         assert sets_of(read_streamed(path, 200_000, 1000))[-2:] == [[1], [4, 5]]
 
+    def test_lines_may_lack_one_where_none_is_wanted(self, tmp_path):
+        path = save(tmp_path, b"1:0.5 3:2\n\n1 2:7\n# x\n4,5 1:1 # y\n3\n" + ROWS + b"1:9\n")
+        source = reader(path, chunk_bytes=1000, targets=False)
+        blocks = list(source.blocks(200_000))  # in one walk: there is no guess that a comma could correct
+        assert len(blocks) > 1
+        assert all(block.labels is None for block in blocks)
+        assert sum(block.n_rows for block in blocks) == 5005
+        assert blocks[0].rows(0, 4).to_dense()[:, :3].tolist() == [[0.5, 0, 2], [0, 7, 0], [1, 0, 0], [0, 0, 0]]
+        assert read(path, targets=False).n_rows == 5005
+
+    def test_what_is_said_about_labels_holds_where_none_is_wanted(self, tmp_path):
+        with pytest.raises(FormatError, match="has no label"):
+            read(save(tmp_path, b"1 1:1\n2:1\n"), targets=False, multilabel=False)
+        with pytest.raises(FormatError, match="the label 'x' is not a number"):
+            read(save(tmp_path, b"1:1\nx 2:1\n"), targets=False)
+
 
 class TestQueries:
     def test_are_read(self, tmp_path):
         data = read(save(tmp_path, b"# d:1\n2 qid:10 1:1\n1 qid:10\n0\tqid:123456789012 2:1 # qid:4\n"))
         assert data.queries.tolist() == [10, 10, 123456789012]
         assert read(save(tmp_path, ROWS)).queries is None
+
+    def test_begin_a_line_without_label(self, tmp_path):
+        """A row without label and features is told from an empty line by its query id."""
+        data = read(save(tmp_path, b"qid:1 1:1\n\nqid:2\n 5 qid:2 3:3\n"), targets=False)
+        assert data.block.indptr.tolist() == [0, 1, 1, 2]
+        with pytest.raises(FormatError, match="has no query id although rows before it have one"):
+            read(save(tmp_path, b"qid:1 1:1\n1:1\n"), targets=False)
+        with pytest.raises(FormatError, match="the feature index 'qid' is not a whole number"):
+            read(save(tmp_path, b"5 qid:1 1:1\n1:1 qid:1 2:2\n"), targets=False)
 
     @pytest.mark.parametrize("chunk_bytes", [5, 1 << 18])
     def test_rows_must_agree(self, tmp_path, chunk_bytes):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 import beeline
-from beeline.exceptions import DataError, DataWarning, ParameterError
+from beeline.exceptions import DataError, DataWarning, FormatError, ParameterError
 
 RNG = np.random.default_rng(3)
 N = 120
@@ -134,6 +134,22 @@ def test_files_of_other_kinds(tmp_path, trained):
     (tmp_path / "new.svm").write_text("7 1:1 2:2 5:2\n7 1:-1\n")  # a label and a feature that nobody knows
     with pytest.warns(DataWarning, match="1 entry of features that the model has never seen"):
         assert model.predict(tmp_path / "new.svm").tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_lines_of_text_need_no_label(tmp_path, scale):
+    rows, bare = tmp_path / "rows.svm", tmp_path / "bare.svm"
+    rows.write_text("1 1:1 2:2\n-1 1:-1\n1 2:3\n-1 1:-2 2:1\n")
+    bare.write_text("1:1 2:2\n-1 1:-1\n 2:3 # the third\n1:-2 2:1\n")
+    data = beeline.read(rows, scale=scale)
+    model = beeline.LogisticRegression().fit(data)
+    for face in (model, model.model_):
+        np.testing.assert_array_equal(face.predict(bare), model.predict(data))
+        np.testing.assert_array_equal(face.predict_proba(bare), model.predict_proba(data))
+        np.testing.assert_array_equal(face.decision_function(bare), model.decision_function(data))
+    assert model.score(bare, [1, -1, 1, -1]) == 1  # with labels from elsewhere
+    with pytest.raises(FormatError, match=r"bare\.svm, line 1, column 1: .*has no label"):
+        model.score(bare)
 
 
 def test_a_model_of_named_features_finds_the_columns_of_a_file(tmp_path):

@@ -81,7 +81,8 @@ class ReadOptions:
     recipe
         Read by this recipe, learned before, instead of learning one.
     targets
-        Whether labels, weights and query ids of a table are read; if not, nothing is asked of their columns.
+        Whether labels, weights and query ids are read; if not, nothing is asked of the columns of a table that hold
+        them, and lines of LIBSVM text need no label.
     """
 
     format: Format = "auto"

@@ -1,38 +1,35 @@
-"""What all estimators share: from arrays or data sets to `fit`, and from the model to answers."""
+"""What all estimators share: from arrays or data sets to a trained model."""
 
 from __future__ import annotations
 
 import sys
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from beeline._numbers import as_function, as_number
 from beeline._sentences import Argument
-from beeline._types import AnyArray, Floats
+from beeline._types import AnyArray
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
-from beeline.data.files.finding import names_files
 from beeline.data.tables.frames import has_text, is_frame
 from beeline.engines import Resources
 from beeline.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from beeline.estimators.display import certificate_html
 from beeline.estimators.foreign import hint_at, with_hints
-from beeline.estimators.given import check_classes, frame_errors, own_labels, plain_rows, read_frame, score_of_several
-from beeline.estimators.offering import no_probabilities, no_scores, offered_unless
+from beeline.estimators.given import check_classes, frame_errors, own_labels, plain_rows, read_frame
+from beeline.estimators.predictor import FLOATS, LinearPredictor
 from beeline.estimators.saving import restored, saved
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
-from beeline.metrics import accuracy, r2
-from beeline.model import Model, Report
+from beeline.model import Model
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.selection import PathPoint, Selecting, Selection
 from beeline.solvers.base import Callback, Step
@@ -43,12 +40,11 @@ __all__ = ["FitIntercept", "LinearClassifier", "LinearEstimator", "LinearRegress
 
 FitIntercept = bool | Literal["regularized"]
 
-_FLOATS = (np.float64, np.float32)
 _NOTHING_SAID = Resources()
 _SAVED = "_saved"  # among the attributes of a state, what was learned
 
 
-class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[misc]
     """Base of all estimators: a linear model with scikit-learn's interface."""
 
     fit_intercept: FitIntercept
@@ -58,14 +54,12 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
     tol: float
     max_passes: float
     time_limit: float | None
-    memory: str | int | None
     checkpoint: str | PathLike[str] | None
     warm_start: bool
     random_state: Any
     callback: Callback | None
     verbose: bool
 
-    model_: Model
     selection_: Selection
     classes_: AnyArray
     n_features_in_: int
@@ -117,16 +111,6 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """The estimator's own fields of `Settings`."""
-
-    @property
-    @abstractmethod
-    def _classifies(self) -> bool:
-        """Whether labels are classes."""
-
-    @property
-    def _several(self) -> bool:
-        """Whether a row has several labels: y is a matrix."""
-        return False
 
     @property
     def _needs_labels(self) -> bool:
@@ -269,103 +253,6 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         if hasattr(self, "epsilon"):
             self.epsilon_ = fitted.model.loss_settings["epsilon"]
 
-    def predict(self, X: Any) -> AnyArray:  # noqa: ANN401
-        """The class or the value of each row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Dataset, Store or path
-            The rows. Files, and frames where the model has a recipe, are read by the recipe.
-        """
-        predicted = self._fitted_model().predict(self._to_score(X))
-        return predicted.reshape(len(predicted), -1) if self._several else predicted
-
-    @offered_unless(no_scores)
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """The scores: one a row for two classes, otherwise one a row and class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Dataset, Store or path
-            The rows. Files, and frames where the model has a recipe, are read by the recipe.
-        """
-        return self._fitted_model().decision_function(self._to_score(X))
-
-    @offered_unless(no_probabilities)
-    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
-        """The probability of each class, of shape (n_rows, classes).
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Dataset, Store or path
-            The rows. Files, and frames where the model has a recipe, are read by the recipe.
-        """
-        return self._fitted_model().predict_proba(self._to_score(X))
-
-    @offered_unless(no_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401
-        """The logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ANN401
-        """The accuracy of a classifier, or R² of a regression; D² of one of rates, the part of the deviance explained.
-
-        For several numbers a row, the mean of their R²; for sets of labels, the part of the rows whose whole set is
-        predicted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-        """
-        model, rows = self._fitted_model(), self._rows(X, targets=y is None)
-        weights = self._weights(sample_weight, rows.n_rows)
-        weights = rows.weights if weights is None else weights
-        predicted = model.predict(rows)
-        if self._several:
-            return score_of_several(model, np.asarray(y), predicted.reshape(len(predicted), -1), weights)
-        if model.classes is None:
-            return self._agreement(np.asarray(own_labels(rows) if y is None else y, np.float64), predicted, weights)
-        if y is None:
-            recipe = rows.recipe
-            return accuracy(model.label_numbers(own_labels(rows), recipe), model.label_numbers(predicted), weights)
-        return accuracy(np.asarray(y), predicted, weights)
-
-    def _agreement(self, y: Floats, predicted: Floats, weights: Floats | None) -> float:
-        """How well predicted numbers agree with labels; 1 is best."""
-        return r2(y, predicted, weights)
-
-    @property
-    def coef_(self) -> Floats:
-        """The weights: (n_features,) for a regression of one number, otherwise (outputs, n_features)."""
-        weights = self._learned().weights
-        return weights.T if self._classifies or self._several else weights[:, 0]
-
-    @property
-    def intercept_(self) -> Floats | float:
-        """The intercept of a regression, or a vector of them."""
-        intercepts = self._learned().intercepts
-        return intercepts if self._classifies or self._several else float(intercepts[0])
-
-    @property
-    def report_(self) -> Report:
-        """How the training went."""
-        report = self._learned().report
-        assert report is not None
-        return report
-
-    def _learned(self) -> Model:
-        if not self._is_trained():  # hasattr must say no before the first fit
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        return self.model_
-
-    def _is_trained(self) -> bool:
-        return "model_" in vars(self)
-
-    def _fitted_model(self) -> Model:
-        check_is_fitted(self)
-        return self.model_
-
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
         if is_frame(X) and has_text(X):
@@ -388,7 +275,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         return X, y
 
     def _array_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
-        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS}
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS}
         if self._needs_labels and not self._several and (data := plain_rows(X, y)) is not None:
             self.n_features_in_ = data.n_features
             self.__dict__.pop("feature_names_in_", None)
@@ -405,33 +292,6 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
     def _look_at_classes(self, y: AnyArray) -> None:
         if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
             check_classes(y)
-
-    def _to_score(self, X: Any) -> Any:  # noqa: ANN401
-        """The rows as the model takes them; files are read a block at a time."""
-        return X if names_files(X) else self._rows(X)
-
-    def _rows(self, X: Any, *, targets: bool = False) -> Dataset:  # noqa: ANN401
-        """The rows; `targets`: with the labels and weights of files and frames that have them."""
-        if isinstance(X, Dataset) or names_files(X) or (is_frame(X) and self.model_.recipe is not None):
-            # Columns of a table become features as those of the training data did.
-            return Resources(self.memory).holding(self.model_.dataset(X, targets=targets))
-        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
-        return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
-
-    @staticmethod
-    def _weights(sample_weight: Any, n_rows: int) -> Floats | None:  # noqa: ANN401
-        if sample_weight is None:
-            return None
-        if isinstance(sample_weight, Real):  # one weight for every row, as in scikit-learn
-            sample_weight = np.full(n_rows, sample_weight)
-        weights: Floats = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=True
-        )
-        if weights.shape != (n_rows,):
-            raise ParameterError(
-                Argument("sample_weight"), f" must have one weight a row, {n_rows} in all, not shape {weights.shape}"
-            )
-        return weights
 
     def _intercept(self) -> Literal["free", "regularized", "none"]:
         if self.fit_intercept == "regularized":

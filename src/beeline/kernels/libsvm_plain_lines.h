@@ -18,6 +18,7 @@ class PlainLines {
         last_allowed_(last_allowed(dialect)),
         sets_(dialect.sets),
         has_query_(dialect.queries == Queries::each),
+        may_lack_label_(sets_ && !has_query_),
         faithful_(sizeof(Value) == 4 && dialect.faithful),
         slot_(slot) {}
 
@@ -26,7 +27,9 @@ class PlainLines {
   BEELINE_HOT bool parse(std::uint32_t& at) {
     std::uint32_t p = at;
     std::int64_t query = kNoQuery, label = slot_.label, entry = slot_.entry, last = base_ - 1;
-    if (!read_labels(p, label) || (has_query_ && !read_query(p, query)) || !read_entries(p, entry, last)) return false;
+    const bool bare = may_lack_label_ && text_[*stop_] == ':';
+    if (bare ? !read_first_entry(p, entry, last) : !read_labels(p, label)) return false;
+    if ((has_query_ && !read_query(p, query)) || !read_entries(p, entry, last)) return false;
     if (last > last_allowed_) return false;
     if (entry > slot_.entry) slot_.last_index = std::max(slot_.last_index, last);
     if (sets_) {
@@ -90,6 +93,22 @@ class PlainLines {
     // A minus after a colon is not a stop.
     if (at - begin - 1 >= 16 || text_[begin] == '-' || !ends_field(text_[at])) return false;
     query = static_cast<std::int64_t>(many_digits_before(text_ + at, at - begin));
+    return true;
+  }
+
+  // The entry that a line without a label begins with. It is read the slow way, so that the loop over all others may
+  // rely on a blank before each.
+  BEELINE_HOT bool read_first_entry(std::uint32_t& at, std::int64_t& entry, std::int64_t& last) {
+    const std::uint32_t colon = *stop_, size = colon - at;
+    if (size - 1 >= 8) return false;
+    const auto index = static_cast<std::int64_t>(digits_before(text_ + colon, size));
+    const Rare rare = read_rare(colon + 1, stop_ + 1);
+    stop_ = rare.stop;
+    if (!rare.good || index <= last) return false;
+    last = index;
+    slot_.indices[entry] = static_cast<Index>(index - base_);
+    slot_.values[entry++] = static_cast<Value>(rare.x);
+    at = *stop_;
     return true;
   }
 
@@ -204,7 +223,7 @@ class PlainLines {
   const char* text_;
   const std::uint32_t* stop_;
   const std::int64_t base_, last_allowed_;
-  const bool sets_, has_query_, faithful_;
+  const bool sets_, has_query_, may_lack_label_, faithful_;
   Slot<Value, Index> slot_;
 };
 

@@ -188,7 +188,10 @@ class Halving {
       for (std::size_t k = 0; k < sample.size(); ++k) t[k] = entries.dot(sample[k], v.data());
       const double mean = std::accumulate(t.begin(), t.end(), 0.0) / static_cast<double>(t.size());
       double size = 0;
-      for (double& along : t) size += (along -= mean) * along;
+      for (double& along : t) {
+        along -= mean;
+        size += along * along;
+      }
       if (!(size > 0)) break;  // rows that are all the same
       // Σ t_k x_k with Σ t_k = 0: the sample's covariance times v.
       std::fill(v.begin(), v.end(), 0.0);

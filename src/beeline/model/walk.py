@@ -46,7 +46,8 @@ class Walk:
     progress
         Is told how far the reading is.
     targets
-        Whether labels, weights and query ids are wanted; if not, a table need not have them, nor make sense of them.
+        Whether labels, weights and query ids are wanted; if not, tables and LIBSVM text need no labels, and those that
+        they have need not make sense.
     """
 
     def __init__(
@@ -154,4 +155,5 @@ def _for_model(options: ReadOptions, model: Model, paths: list[str], targets: bo
     if recipe is None and is_table and model.feature_names is not None:
         columns = tuple(Column(name, "numeric", k) for k, name in enumerate(model.feature_names))
         recipe = Recipe(n_features=len(columns), columns=columns)
-    return by_recipe(replace(options, targets=targets or not is_table), recipe, kind)
+    # An npz archive has labels or has none; nothing needs to be said.
+    return by_recipe(replace(options, targets=targets or kind == "npz"), recipe, kind)

@@ -52,8 +52,9 @@ def predict(
     """Predict the class or the value of every row.
 
     MODEL is a file that beeline train or LIBLINEAR wrote. DATA is a store or raw files, which are read by the model's
-    own recipe: same columns, categories and scaling. Prints one prediction a line, in the order of the rows, however
-    many there are; the labels of a set with spaces between them, the numbers of a vector with commas.
+    own recipe: same columns, categories and scaling. Raw files need no labels. Prints one prediction a line, in the
+    order of the rows, however many there are; the labels of a set with spaces between them, the numbers of a vector
+    with commas.
 
     Example: beeline predict income.model new.csv -o answers.txt
     """

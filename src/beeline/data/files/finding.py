@@ -57,7 +57,8 @@ _ENDINGS: dict[str, FileFormat] = {
 _COMPRESSED_ENDINGS = {".gz", ".bz2", ".zst", ".zstd"}
 _REQUEST = 4 << 20
 _URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
-_LIBSVM_LINE = re.compile(rb"\s*([^\s:,]+(,[^\s:,]+)*)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
+# A line may begin with what comes after the label; a time of day at the begin of a table's line is not such an entry.
+_LIBSVM_LINE = re.compile(rb"\s*([^\s:,]+(,[^\s:,]+)*|qid:\S+|\d+:[^\s:,;|]+)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
 
 
 def names_files(source: object) -> bool:

@@ -60,6 +60,7 @@ class Dialect:
         The index of the first feature. The guess is 1; an index 0 in any good line makes it 0.
     sets, sets_guessed
         Whether labels are sets. The guess is that they are not; a comma in the label of any good line corrects it.
+        Where labels are not wanted they are sets from the beginning: these may be empty, have commas or not.
     unlabelled
         A line without a label was met while labels were guessed to be single. It is good if a comma turns up
         somewhere, and this error if not.
@@ -159,11 +160,13 @@ def first_dialect(options: ReadOptions) -> Dialect:
             given = "n_features" if base is None else "zero_based"
             raise ParameterError(Argument(given), " has no meaning with ", Argument("hash"), "; leave one of them out")
         base, n_features = True, None  # any number goes
+    # Sets let every label pass, and none: where nobody wants labels there is nothing to find out about them.
+    sets = options.multilabel if options.targets or options.multilabel is not None else True
     return Dialect(
         base=0 if base else 1,
         base_guessed=base is None,
-        sets=bool(options.multilabel),
-        sets_guessed=options.multilabel is None,
+        sets=bool(sets),
+        sets_guessed=sets is None,
         n_features=n_features,
         index_bits=32 if bits is None else 64,
     )

@@ -34,9 +34,9 @@ _READ_MEMORY = 256 << 20  # for learning before a read
 class LibsvmReader(Reader):
     """LIBSVM text as rows.
 
-    A line is `label[,label…] [qid:N] index:value … [# comment]`. Whether features count from 0 or 1, and whether
-    labels are sets, is found out unless it is said; when a guess proves wrong after blocks were given away, `blocks`
-    raises `RestartReading`.
+    A line is `label[,label…] [qid:N] index:value … [# comment]`; without `targets` its label may be missing. Whether
+    features count from 0 or 1, and whether labels are sets, is found out unless it is said; when a guess proves wrong
+    after blocks were given away, `blocks` raises `RestartReading`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class LibsvmReader(Reader):
         chunk_bytes: int = CHUNK,
     ) -> None:
         super().__init__(progress)
-        of_tables = {"label", "weight", "query", "ignore", "text", "delimiter", "missing", "extra", "targets"}
+        of_tables = {"label", "weight", "query", "ignore", "text", "delimiter", "missing", "extra"}
         options.refuse(of_tables, "LIBSVM text")
         self._files, self._options, self._chunk_bytes = files, options, chunk_bytes
         self._dialect = first_dialect(options)
@@ -263,14 +263,10 @@ class LibsvmReader(Reader):
         if self._dialect.narrow and len(values) < 2**31:
             indptr = indptr.astype(np.int32)
         many = self._n_features if self._hash is None else LIBSVM_MOST_INDEX + 1
-        block = Block(
-            values,
-            many,
-            indptr,
-            indices,
-            labels=labels if label_indptr is None else LabelSets(label_indptr, labels),
-            queries=queries,
-        )
+        block = Block(values, many, indptr, indices)
+        if self._options.targets:
+            sets = labels if label_indptr is None else LabelSets(label_indptr, labels)
+            block = replace(block, labels=sets, queries=queries)
         return block if self._hash is None else hashed(block, self._hash)
 
     def _first_features(self) -> int:
