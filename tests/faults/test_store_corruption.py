@@ -220,7 +220,7 @@ def test_rows_that_break_the_rules_are_found_by_verify(tmp_path, monkeypatch):
         store.verify()
 
 
-def flip(file, column, row):
+def negate(file, column, row):
     """Change one number of a column, wherever it lies in a part."""
     content = bytearray(file.read_bytes())
     begin = content.find(column.tobytes())
@@ -243,7 +243,7 @@ def weighted(tmp_path):
 def test_an_index_does_not_hide_altered_labels_and_weights(weighted, kind, name):
     store, columns = weighted
     build_index(store, kind=kind)
-    flip(store.path / "part-00000.arrow", columns[name], 7)
+    negate(store.path / "part-00000.arrow", columns[name], 7)
     with pytest.raises(CorruptStoreError, match=r"labels, weights or query ids of chunk 0"):
         LinearModel("hinge", solver="indexed").fit(open_store(store.path))
 
@@ -258,9 +258,26 @@ def test_columns_without_a_checksum_are_compared_with_that_of_their_chunks(weigh
     assert b"target_checksum" not in older
     assert Manifest.load(store.path).to_bytes() == older
     np.testing.assert_array_equal(getattr(open_store(store.path), name), columns[name])
-    flip(store.path / "part-00000.arrow", columns[name], 7)
+    negate(store.path / "part-00000.arrow", columns[name], 7)
     with pytest.raises(CorruptStoreError, match="chunk 0"):
         getattr(open_store(store.path), name)
+
+
+def labels_and_rows(folder):
+    store = open_store(folder)
+    assert len(store.labels) == store.n_rows
+    store.chunk(0)
+
+
+def test_what_arrow_cannot_read_is_an_altered_store(whole, copy):
+    """Labels are read from a chunk before it is compared with its checksum as a whole."""
+    name, start = "part-00000.arrow", open_store(copy).manifest.parts[0].start
+    content = whole[1][name]
+    for bit in range(8 * start, 8 * (start + 48)):
+        altered = bytearray(content)
+        altered[bit // 8] ^= 1 << bit % 8
+        with Damage(copy, name, bytes(altered)), pytest.raises(CorruptStoreError, match=name):
+            labels_and_rows(copy)
 
 
 def test_altered_label_sets_and_queries_are_found_without_the_rows(tmp_path):

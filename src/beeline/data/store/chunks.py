@@ -76,7 +76,7 @@ class PartChunks:
         """What a function makes of the record batch in these bytes."""
         try:
             return parse(pa.ipc.read_record_batch(piece, self.form.schema))
-        except (pa.ArrowException, ValueError, IndexError) as error:
+        except (pa.ArrowException, OSError, ValueError, IndexError) as error:  # Arrow's own errors are OSErrors too
             raise CorruptStoreError(f"{self.path} does not hold what the manifest says: {error}") from None
 
     def unlike_manifest(self, chunk: int) -> CorruptStoreError:
