@@ -51,13 +51,12 @@ def test_every_truncation_is_noticed(tmp_path, content):
         assert "\n" not in str(caught.value)
 
 
-@given(data=st.data())
-def test_every_flipped_bit_is_noticed(tmp_path_factory, content, data):
-    bit = data.draw(st.integers(0, 8 * len(content) - 1))
-    altered = bytearray(content)
-    altered[bit // 8] ^= 1 << bit % 8
-    with pytest.raises(ModelError):
-        load_bytes(tmp_path_factory.getbasetemp(), bytes(altered))
+def test_every_flipped_bit_is_noticed(tmp_path, content):
+    for bit in range(8 * len(content)):
+        altered = bytearray(content)
+        altered[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ModelError):
+            load_bytes(tmp_path, bytes(altered))
 
 
 @given(data=st.data())

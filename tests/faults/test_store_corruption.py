@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beeline import Block
+from beeline import Block, LinearModel, build_index, convert, from_arrays
+from beeline.data.core.labels import LabelSets
 from beeline.data.store import StoreWriter, open_store
 from beeline.data.store.manifest import Manifest
 from beeline.exceptions import CorruptStoreError, StoreError, StoreVersionError
@@ -217,3 +218,93 @@ def test_rows_that_break_the_rules_are_found_by_verify(tmp_path, monkeypatch):
         store = writer.finish()
     with pytest.raises(CorruptStoreError, match=r"part-00000.arrow, chunk 0: row 1 .* strictly increasing"):
         store.verify()
+
+
+def negate(file, column, row):
+    """Change one number of a column, wherever it lies in a part."""
+    content = bytearray(file.read_bytes())
+    begin = content.find(column.tobytes())
+    assert begin >= 0
+    content[begin + 8 * row : begin + 8 * (row + 1)] = np.float64(-column[row]).tobytes()
+    file.write_bytes(content)
+
+
+@pytest.fixture
+def weighted(tmp_path):
+    """A store with labels and weights, and these."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    y, weights = np.where(X[:, 0] + rng.normal(size=500) > 0, 1.0, -1.0), rng.uniform(1, 2, 500)
+    return convert(from_arrays(X, y, weights=weights), tmp_path / "s"), {"labels": y, "weights": weights}
+
+
+@pytest.mark.parametrize("name", ["labels", "weights"])
+@pytest.mark.parametrize("kind", ["boxes", "chunks", "forest"])
+def test_an_index_does_not_hide_altered_labels_and_weights(weighted, kind, name):
+    store, columns = weighted
+    build_index(store, kind=kind)
+    negate(store.path / "part-00000.arrow", columns[name], 7)
+    with pytest.raises(CorruptStoreError, match=r"labels, weights or query ids of chunk 0"):
+        LinearModel("hinge", solver="indexed").fit(open_store(store.path))
+
+
+@pytest.mark.parametrize("name", ["labels", "weights"])
+def test_columns_without_a_checksum_are_compared_with_that_of_their_chunks(weighted, name):
+    """Stores of an earlier beeline do not have it; their manifests stay as they were, byte by byte."""
+    store, columns = weighted
+    parts = [replace(part, chunks=replace(part.chunks, target_checksum=None)) for part in store.manifest.parts]
+    older = replace(store.manifest, parts=tuple(parts)).to_bytes()
+    (store.path / "manifest.json").write_bytes(older)
+    assert b"target_checksum" not in older
+    assert Manifest.load(store.path).to_bytes() == older
+    np.testing.assert_array_equal(getattr(open_store(store.path), name), columns[name])
+    negate(store.path / "part-00000.arrow", columns[name], 7)
+    with pytest.raises(CorruptStoreError, match="chunk 0"):
+        getattr(open_store(store.path), name)
+
+
+def labels_and_rows(folder):
+    store = open_store(folder)
+    assert len(store.labels) == store.n_rows
+    store.chunk(0)
+
+
+def test_what_arrow_cannot_read_is_an_altered_store(whole, copy):
+    """Labels are read from a chunk before it is compared with its checksum as a whole."""
+    name, start = "part-00000.arrow", open_store(copy).manifest.parts[0].start
+    content = whole[1][name]
+    for bit in range(8 * start, 8 * (start + 48)):
+        altered = bytearray(content)
+        altered[bit // 8] ^= 1 << bit % 8
+        with Damage(copy, name, bytes(altered)), pytest.raises(CorruptStoreError, match=name):
+            labels_and_rows(copy)
+
+
+def test_altered_label_sets_and_queries_are_found_without_the_rows(tmp_path):
+    sets = LabelSets(np.array([0, 2, 2, 3]), np.array([1.5, 2.5, 3.5]))
+    block = Block(np.ones((3, 2)), 2, labels=sets, queries=np.array([71, 71, 73]))
+    with StoreWriter(tmp_path / "s") as writer:
+        writer.write(block)
+        store = writer.finish()
+    np.testing.assert_array_equal(store.labels.indptr, sets.indptr)
+    file = store.path / "part-00000.arrow"
+    whole = file.read_bytes()
+    for old, new in ((np.array([0, 2, 2, 3], np.int32), np.array([0, 1, 2, 3], np.int32)), (np.array([73]), [72])):
+        assert whole.count(old.tobytes()) == 1
+        file.write_bytes(whole.replace(old.tobytes(), np.array(new, old.dtype).tobytes()))
+        for name in ("labels", "queries"):
+            with pytest.raises(CorruptStoreError, match=r"labels, weights or query ids of chunk 0"):
+                getattr(open_store(store.path), name)
+
+
+def test_the_index_of_a_store_that_was_written_anew_is_refused(weighted):
+    """Even where nothing but a label differs."""
+    store, columns = weighted
+    build_index(store, kind="boxes")
+    index = store.path / "index-boxes"
+    X = np.vstack([block.values for block in store.blocks()])
+    labels = np.where(np.arange(500) == 7, -columns["labels"], columns["labels"])
+    other = convert(from_arrays(X, labels, weights=columns["weights"]), store.path.with_name("other"))
+    shutil.copytree(index, other.path / "index-boxes")
+    with pytest.raises(StoreError, match="index of other rows"):
+        LinearModel("hinge", solver="indexed").fit(open_store(other.path))

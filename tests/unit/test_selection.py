@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -380,13 +381,56 @@ def test_a_path_can_be_resumed(cancer, diabetes, tmp_path, loss, settings):
     resumed = select_C(X, loss, y, resume=file, on_point=fresh.append, **settings)
     assert [(p.C, p.epsilon) for p in resumed.curve] == [(p.C, p.epsilon) for p in whole.curve]
     assert len(fresh) == len(whole.curve) - stop_at
-    assert_allclose([p.score for p in resumed.curve], [p.score for p in whole.curve], rtol=2e-2)
+    assert_same_path(resumed, whole)
     assert [p.fold_scores for p in resumed.curve[:stop_at]] == [p.fold_scores for p in seen]
     done: list[PathPoint] = []
     again = select_C(X, loss, y, resume=file, on_point=done.append, **settings)
     assert not done
     assert [p.fold_scores for p in again.curve] == [p.fold_scores for p in resumed.curve]
     assert_array_equal(again.start.weights, resumed.start.weights)
+
+
+def assert_same_path(found, expected):
+    """To the same bits, but for seconds, and for passes, which are sums of parts of passes."""
+    for name in ("C", "fold_scores", "loss", "training_loss", "stop_ratio", "settled", "residual_correlation"):
+        ours, theirs = ([getattr(point, name) for point in path.curve] for path in (found, expected))
+        assert_array_equal(ours, theirs, err_msg=name)
+    assert found.best_C == expected.best_C
+    assert_array_equal(found.start.weights, expected.start.weights)
+    assert_array_equal(found.start.intercepts, expected.start.intercepts)
+
+
+def resumed_after(stop_at, file, *task, **settings):
+    """A search that was ended after so many values of C each time, until it is done."""
+    while True:
+        count = itertools.count(1)
+        found = select_C(*task, resume=file, on_point=lambda _, n=count: next(n) == stop_at, **settings)
+        if found.end is not End.CALLBACK:
+            return found
+
+
+@pytest.mark.filterwarnings("ignore::beeline.exceptions.ModelWarning")  # of the parts before it was done
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge", "huber", "softmax"])
+@pytest.mark.parametrize("stop_at", [1, 3])
+def test_a_resumed_search_finds_the_same_bits(tmp_path, loss, stop_at):
+    """Each C is begun from what the one before has left: scores, Hessians, dual variables, and the way it came."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 20)) * np.geomspace(1, 30, 20)
+    scores = X[:, :3] @ rng.normal(size=(3, 3)) + rng.normal(size=(600, 3)) * 3
+    y = scores.argmax(axis=1) if loss == "softmax" else scores[:, 0] if loss == "huber" else scores[:, 0] > 0
+    whole = select_C(X, loss, y, C_max=1.0)
+    assert len(whole.curve) > 5
+    assert_same_path(resumed_after(stop_at, tmp_path / "path", X, loss, y, C_max=1.0), whole)
+
+
+@pytest.mark.filterwarnings("ignore::beeline.exceptions.ModelWarning")
+def test_a_resumed_search_over_many_features_finds_the_same_bits(tmp_path):
+    """With diagonals for Hessians, where each C begins on the way from the last two."""
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((400, 6000), density=0.01, rng=rng, format="csr")
+    y = X @ rng.normal(size=6000) + 0.1 * rng.normal(size=400) > 0
+    whole = select_C(X, "logistic", y)
+    assert_same_path(resumed_after(2, tmp_path / "path", X, "logistic", y), whole)
 
 
 def test_a_path_of_another_search_is_refused(cancer, tmp_path):

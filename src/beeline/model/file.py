@@ -61,6 +61,8 @@ def load(path: str | os.PathLike[str]) -> Model:
         raise ModelError(f"{path} is a safetensors file but not a beeline model")
     if not metadata.get("version", "").isdecimal() or "checksum" not in metadata or "model" not in metadata:
         raise _corrupt(path)
+    if int(metadata["version"]) < 1:  # which no beeline has written
+        raise _corrupt(path)
     if int(metadata["version"]) > VERSION:
         raise ModelVersionError(
             f"{path} has version {metadata['version']} of the model format and this beeline ({__version__}) knows "

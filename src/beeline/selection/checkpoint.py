@@ -7,7 +7,6 @@ the task and the folds, which a search must share to go on from it.
 from __future__ import annotations
 
 import json
-import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,18 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from beeline._types import Floats
-from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, read_tensors, write_tensors
+from beeline._types import AnyArray
+from beeline.data.files.documents import from_plain, to_plain
+from beeline.data.files.tensors import NotTensorsError, Tensors, checksum, map_tensors, write_tensors
 from beeline.exceptions import ParameterError, SourceError
 from beeline.selection.folds import Fold
-from beeline.selection.result import PathPoint, finite
+from beeline.selection.result import PathPoint
 from beeline.training.run import Trained
 from beeline.training.task import Task
 
 __all__ = ["Checkpoint", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
-FORMAT, VERSION = "beeline-path", 3
-_NUMBERS = ("stop_ratio", "loss", "training_loss")  # of a point, that may be none
+FORMAT, VERSION = "beeline-path", 4
+_OF_BEST = ("weights", "intercepts", "extra")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ class Checkpoint:
         What was found so far, in the order in which it was.
     nulls
         The scores without a model, for each ε that was begun.
-    thetas
-        A θ for each problem, at the last C.
+    runner
+        Where every problem is at the last C, as `Runner.snapshot` gives it.
     best
         Weights, intercepts and what the loss owns at the best C: the mean of the folds'.
     stop_tol
@@ -49,7 +49,7 @@ class Checkpoint:
 
     curve: list[PathPoint]
     nulls: list[PathPoint]
-    thetas: list[Floats]
+    runner: dict[str, Any]
     best: Trained
     stop_tol: float
 
@@ -83,13 +83,12 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
 
 def save_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, mark: dict[str, Any]) -> None:
     """Write where the search is."""
-    curve, nulls = ([_to_json(point) for point in points] for points in (checkpoint.curve, checkpoint.nulls))
+    curve, nulls = ([asdict(point) for point in points] for points in (checkpoint.curve, checkpoint.nulls))
+    best = {name: getattr(checkpoint.best, name) for name in _OF_BEST}
     record = {"fingerprint": mark, "stop_tol": checkpoint.stop_tol, "curve": curve, "nulls": nulls}
-    description = json.dumps(record, ensure_ascii=False, allow_nan=False)
-    tensors: Tensors = {f"theta.{k:06d}": theta for k, theta in enumerate(checkpoint.thetas)}
-    tensors |= {"best.weights": checkpoint.best.weights, "best.intercepts": checkpoint.best.intercepts}
-    if checkpoint.best.extra is not None:
-        tensors["best.extra"] = checkpoint.best.extra
+    tensors: Tensors = {}
+    plain = to_plain(record | {"best": best, "runner": checkpoint.runner}, tensors)
+    description = json.dumps(plain, ensure_ascii=False, allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "description": description}
     write_tensors(path, metadata | {"checksum": checksum(description, tensors)}, tensors)
 
@@ -99,7 +98,7 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
     if not (file := Path(path)).exists():
         return None
     try:
-        metadata, tensors = read_tensors(file)
+        metadata, tensors = map_tensors(file)
     except NotTensorsError:
         raise SourceError(f"{path} is no path of a search, or was cut short; remove it to begin anew") from None
     if metadata.get("format") != FORMAT or not metadata.get("version", "").isdecimal():
@@ -111,12 +110,12 @@ def load_checkpoint(path: str | os.PathLike[str], mark: dict[str, Any]) -> Check
     description = metadata.get("description", "")
     if metadata.get("checksum") != checksum(description, tensors):
         raise SourceError(f"{path} was altered after it was written; remove it to begin anew")
-    record = json.loads(description)
+    record = from_plain(json.loads(description), tensors)
     _check_mark(path, record["fingerprint"], mark)
-    thetas = [tensors[name] for name in sorted(tensors) if name.startswith("theta.")]
-    best = Trained(tensors["best.weights"], tensors["best.intercepts"], [], extra=tensors.get("best.extra"))
-    curve, nulls = ([_from_json(point) for point in record[name]] for name in ("curve", "nulls"))
-    return Checkpoint(curve, nulls, thetas, best, record["stop_tol"])
+    weights, intercepts, extra = (_copy(record["best"][name]) for name in _OF_BEST)
+    curve, nulls = ([_point(point) for point in record[name]] for name in ("curve", "nulls"))
+    best = Trained(weights, intercepts, [], extra=extra)
+    return Checkpoint(curve, nulls, record["runner"], best, record["stop_tol"])
 
 
 def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
@@ -128,18 +127,10 @@ def _check_mark(path: str | os.PathLike[str], theirs: dict[str, Any], ours: dict
             )
 
 
-def _to_json(point: PathPoint) -> dict[str, Any]:
-    """NaN and infinity, which JSON does not know, are null."""
-    record = asdict(point)
-    record |= {name: finite(record[name]) for name in _NUMBERS}
-    return record | {"fold_scores": [finite(score) for score in point.fold_scores]}
+def _point(record: dict[str, Any]) -> PathPoint:
+    return PathPoint(**(record | {name: tuple(record[name]) for name in ("fold_scores", "fold_weights")}))
 
 
-def _from_json(record: dict[str, Any]) -> PathPoint:
-    values = record | {name: _number(record[name]) for name in _NUMBERS}
-    values["fold_scores"] = tuple(_number(score) for score in record["fold_scores"])
-    return PathPoint(**(values | {"fold_weights": tuple(record["fold_weights"])}))
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+def _copy(array: AnyArray | None) -> Any:  # noqa: ANN401
+    """An array that may be changed, which those of a file may not."""
+    return None if array is None else np.array(array)

@@ -172,7 +172,7 @@ class _Search:
             if runner is None:
                 assert self.saved is not None
                 runner = make_runner(task, self.folds, self.stopping, self.rescaling)
-                runner.restore(self.saved.thetas)
+                runner.restore(self.saved.runner)
             if (end := self._go(runner, step, epsilon)) is not None:
                 return end
             done.append(self.curve[-1])
@@ -266,8 +266,7 @@ class _Search:
             self.best = runner.mean_outputs()
         self.curve.append(point)
         if self.selecting.resume is not None:
-            thetas = [p.theta for p in runner.points]
-            checkpoint = Checkpoint(self.curve, self.nulls, thetas, self.best, self.stop_tol)
+            checkpoint = Checkpoint(self.curve, self.nulls, runner.snapshot(), self.best, self.stop_tol)
             save_checkpoint(self.selecting.resume, checkpoint, self.mark)
 
     def _result(self, end: End) -> Selection:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -130,8 +131,12 @@ class Runner(ABC):
         return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
 
     @abstractmethod
-    def restore(self, thetas: Sequence[Floats]) -> None:
-        """Put every problem where it was; none of the costs of getting there count."""
+    def snapshot(self) -> dict[str, Any]:
+        """All that the next C is begun from, to the same bits."""
+
+    @abstractmethod
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot; none of the costs of getting there count."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -261,9 +266,12 @@ class _InLockstep(Runner):
         self.unsolved += solver.concern(result) is not None
         return result
 
-    def restore(self, thetas: Sequence[Floats]) -> None:
+    def snapshot(self) -> dict[str, Any]:
+        return self.newton.snapshot()
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
         self.reset()
-        self.newton.restore(thetas)
+        self.newton.restore(snapshot)
         self.begun = True
 
 
@@ -336,11 +344,21 @@ class _InParallel(Runner):
         self.passes += len(norms)
         return [norm / zero if zero else 0.0 for norm, zero in zip(norms, self.norms_at_zero, strict=True)]
 
-    def restore(self, thetas: Sequence[Floats]) -> None:
+    def snapshot(self) -> dict[str, Any]:
+        names = "theta", "arrays", "counters", "solver"
+        starts = [{name: getattr(start, name) for name in names} for start in self.starts]
+        return {"thetas": [point.theta for point in self._points], "starts": starts}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
         self.reset()
-        self.starts = [State(np.array(theta)) for theta in thetas]
-        self._points = [o.at(theta) for o, theta in zip(self.flat, thetas, strict=True)]
+        self.starts = [_state(**start) for start in snapshot["starts"]]
+        self._points = [o.at(np.array(theta)) for o, theta in zip(self.flat, snapshot["thetas"], strict=True)]
         self.begun = True
+
+
+def _state(theta: Floats, arrays: Mapping[str, Floats], counters: Mapping[str, float], solver: str) -> State:
+    """A state whose arrays are its own: those of a file cannot be changed."""
+    return State(np.array(theta), {name: np.array(array) for name, array in arrays.items()}, counters, solver)
 
 
 def make_runner(task: Task, folds: Sequence[Fold], stopping: Stopping, rescaling: Rescaling | None = None) -> Runner:

@@ -35,30 +35,46 @@ class ChunkTable:
         The size of each chunk: rows, stored entries, bytes in the file.
     checksum
         XXH3-64 of those bytes.
+    target_checksum
+        XXH3-64 of the labels, weights and query ids alone, which are also read without the rows; None where there are
+        none, and in stores of a beeline that did not write them.
     """
 
     rows: Ints
     nnz: Ints
     nbytes: Ints
     checksum: NDArray[np.uint64]
+    target_checksum: NDArray[np.uint64] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Columns as lists."""
-        return {
+        columns = {
             "rows": self.rows.tolist(),
             "nnz": self.nnz.tolist(),
             "bytes": self.nbytes.tolist(),
-            "checksum": [checksum_text(c) for c in self.checksum.tolist()],
+            "checksum": _texts(self.checksum),
         }
+        # Left out where it is not known: the bytes of an older manifest, by which an index knows its store, stay so.
+        return columns if self.target_checksum is None else columns | {"target_checksum": _texts(self.target_checksum)}
 
     @staticmethod
     def from_json(document: dict[str, Any]) -> ChunkTable:
         """The table that `to_json` described."""
         rows, nnz, nbytes = (np.array(document[name], np.int64) for name in ("rows", "nnz", "bytes"))
-        checksum = np.array([int(text, 16) for text in document["checksum"]], np.uint64)
-        if not len(rows) == len(nnz) == len(nbytes) == len(checksum):
+        checksum = _numbers(document["checksum"])
+        of_targets = _numbers(document["target_checksum"]) if "target_checksum" in document else None
+        lengths = {len(column) for column in (rows, nnz, nbytes, checksum, of_targets) if column is not None}
+        if len(lengths) > 1:
             raise ValueError("the columns of a chunk table differ in length")
-        return ChunkTable(rows, nnz, nbytes, checksum)
+        return ChunkTable(rows, nnz, nbytes, checksum, of_targets)
+
+
+def _texts(checksums: NDArray[np.uint64]) -> list[str]:
+    return [checksum_text(c) for c in checksums.tolist()]
+
+
+def _numbers(texts: list[str]) -> NDArray[np.uint64]:
+    return np.array([int(text, 16) for text in texts], np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

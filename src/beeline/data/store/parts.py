@@ -14,6 +14,7 @@ import xxhash
 
 from beeline.data.core.block import Block
 from beeline.data.store.arrow import pa
+from beeline.data.store.chunks import targets_checksum
 from beeline.data.store.form import Form, merged
 from beeline.data.store.manifest import ChunkTable, PartInfo
 from beeline.data.store.statistics import Statistics
@@ -126,7 +127,8 @@ class _Part:
         self._start = 8 + schema.serialize().size
         self.file = _HashingFile(path, self._start)
         self._writer = pa.ipc.new_file(self.file, schema)
-        self._table: list[tuple[int, int, int, int]] = []
+        self._table: list[tuple[int, int, int, int, int]] = []
+        self._has_targets = len(schema) > 1
 
     def write(self, batch: pa.RecordBatch, nnz: int) -> None:
         before = max(self.file.size, self._start)
@@ -135,15 +137,17 @@ class _Part:
         length = self.file.size - before
         if length != pa.ipc.get_record_batch_size(batch):
             raise AssertionError(f"{self.path}: Arrow wrote {length} bytes where another number was expected")
-        self._table.append((batch.num_rows, nnz, length, self.file.chunk.intdigest()))
+        of_targets = targets_checksum(Form.targets(batch))
+        self._table.append((batch.num_rows, nnz, length, self.file.chunk.intdigest(), of_targets))
 
     def close(self) -> PartInfo:
         self.file.frame_until = math.inf
         self._writer.close()
         self.file.sync()
         self.file.close()
-        rows, nnz, nbytes, checksum = (np.array(column, np.uint64) for column in zip(*self._table, strict=True))
-        chunks = ChunkTable(rows.astype(np.int64), nnz.astype(np.int64), nbytes.astype(np.int64), checksum)
+        table = [np.array(column, np.uint64) for column in zip(*self._table, strict=True)]
+        rows, nnz, nbytes = (column.astype(np.int64) for column in table[:3])
+        chunks = ChunkTable(rows, nnz, nbytes, table[3], table[4] if self._has_targets else None)
         return PartInfo(self.path.name, self.file.size, self._start, self.file.frame.intdigest(), chunks)
 
 

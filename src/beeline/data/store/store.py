@@ -355,8 +355,9 @@ class Store(Dataset):
 
     def _targets(self) -> Iterator[dict[str, Any]]:
         """Labels, weights and queries of every chunk."""
-        for info in self.manifest.parts:
-            part = MappedPart(self.path / info.name, info, self.manifest.form)
+        for number, info in enumerate(self.manifest.parts):
+            verified = self.verified_chunks(number)
+            part = MappedPart(self.path / info.name, info, self.manifest.form, verified)
             part.in_random_order()
             n_chunks = len(info.chunks.rows)
             for chunk in range(min(_AHEAD, n_chunks)):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -167,14 +168,30 @@ class LockstepNewton:
                 point.forget()  # only its scores are needed again
         return [p.gradient_norm / zero if zero else 0.0 for p, zero in zip(self.points, self.null_norms, strict=True)]
 
-    def restore(self, thetas: Sequence[Floats]) -> None:
-        """Put every problem to a point; two passes."""
-        everyone = list(range(len(self.points)))
-        scores = self.lockstep.scores(np.column_stack(thetas), everyone)
-        triples = zip(self.points, thetas, scores, strict=True)
-        self.points = [Point(p.objective, np.array(theta), z) for p, theta, z in triples]
-        self.lockstep.fill_gradients(self.points, everyone)
-        self.before_last = self.last = None
+    def snapshot(self) -> dict[str, Any]:
+        """All that the next strength is begun from, to the same bits.
+
+        Scores were moved with their points, and gradients taken together with others': neither follows from θ alone.
+        """
+        last = None if self.last is None else [point.snapshot() for point in self.last]
+        return {
+            "points": [point.snapshot() for point in self.points],
+            "gradients": [point.loss_gradient for point in self.points],
+            "last": last,
+            "off_by": self.off_by,
+            "curvature": self.curvature,
+            "hessians": self.hessians.snapshot(),
+        }
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot; no pass over the data."""
+        objectives, last = [point.objective for point in self.points], snapshot["last"]
+        self.points = list(map(Point.restored, objectives, snapshot["points"]))
+        for point, gradient in zip(self.points, snapshot["gradients"], strict=True):
+            point.loss_gradient = np.array(gradient)
+        self.before_last, self.last = None, None if last is None else list(map(Point.restored, objectives, last))
+        self.off_by, self.curvature = list(snapshot["off_by"]), list(snapshot["curvature"])
+        self.hessians.restore(snapshot["hessians"])
 
     def move(self, k: int, theta: Floats) -> None:
         """Put problem k to a point that was found elsewhere; two passes."""

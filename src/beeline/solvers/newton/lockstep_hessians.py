@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class SharedHessians(ABC):
 
     extrapolates = False
     steps: int
+    _kept: ClassVar[tuple[str, ...]]  # what was made for problems or kinds, by their numbers, that a snapshot has
 
     def __init__(self, kinds: Sequence[int]) -> None:
         self.kinds, self.took = kinds, 0
@@ -61,6 +63,17 @@ class SharedHessians(ABC):
         """The losses' curvature in all, where the M of problem k was made; 0 where none is kept for long."""
         return 0.0
 
+    def snapshot(self) -> dict[str, Any]:
+        """All that directions at another strength are made with, to the same bits."""
+        kept = {name: [list(pair) for pair in getattr(self, name).items()] for name in self._kept}
+        return {"kinds": list(self.kinds), "took": self.took, "steps": self.steps, "kept": kept}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self.kinds, self.took, self.steps = snapshot["kinds"], snapshot["took"], snapshot["steps"]
+        for name, pairs in snapshot["kept"].items():
+            setattr(self, name, dict(pairs))
+
     def _by_kind(self, points: list[Point], which: list[int]) -> dict[int, list[Point]]:
         members: dict[int, list[Point]] = {}
         for point, k in zip(points, which, strict=True):
@@ -75,6 +88,7 @@ class SharedFactors(SharedHessians):
     conjugate gradients with it; and where the problems of a kind are too different for that, for one each.
     """
 
+    _kept = ("grams", "curvatures", "diagonals")
     _GOOD = 0.2  # part of the gradient that a step may leave
     _MANY = 8  # steps of conjugate gradients
 
@@ -92,6 +106,15 @@ class SharedFactors(SharedHessians):
     def curvature(self, k: int) -> float:
         """The losses' curvature in all, where the Hessian of problem k was made."""
         return self.curvatures.get(self.kinds[k], 0.0)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Also which Hessians no longer serve; factors follow from Hessians."""
+        return super().snapshot() | {"stale": sorted(self.stale)}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        super().restore(snapshot)
+        self.stale = set(snapshot["stale"])
 
     def prepare(self, points: list[Point], which: list[int]) -> None:
         """Make the Hessians that are missing or no longer serve, and factor them for the strength."""
@@ -175,6 +198,7 @@ class SharedDiagonals(SharedHessians):
     Problems of a kind share the diagonal, made from the mean of their curvatures.
     """
 
+    _kept = ("diagonals",)
     _MANY = 10  # steps of conjugate gradients after which the diagonals are made anew
     extrapolates = True
     steps = 250
@@ -217,6 +241,7 @@ class SharedBlocks(SharedHessians):
     no step has a part along it.
     """
 
+    _kept = ("grams",)
     _MANY = 12  # steps of conjugate gradients after which the blocks are made anew
     steps = 60
 
