@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from beeline._numbers import as_function, as_number
@@ -21,6 +22,7 @@ from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
 from beeline.data.files.finding import names_files
+from beeline.data.options import Extra
 from beeline.data.tables.frames import has_text, is_frame
 from beeline.engines import Resources
 from beeline.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -45,11 +47,19 @@ FitIntercept = bool | Literal["regularized"]
 
 _FLOATS = (np.float64, np.float32)
 _NOTHING_SAID = Resources()
+_OF_COLUMNS = {"extra": UNUSED}
 _SAVED = "_saved"  # among the attributes of a state, what was learned
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """Base of all estimators: a linear model with scikit-learn's interface."""
+
+    # Not metadata that a pipeline or a search would hand on: it is about columns, not about rows.
+    __metadata_request__predict = _OF_COLUMNS
+    __metadata_request__predict_proba = _OF_COLUMNS
+    __metadata_request__predict_log_proba = _OF_COLUMNS
+    __metadata_request__decision_function = _OF_COLUMNS
+    __metadata_request__score = _OF_COLUMNS
 
     fit_intercept: FitIntercept
     cv: Any
@@ -269,45 +279,51 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         if hasattr(self, "epsilon"):
             self.epsilon_ = fitted.model.loss_settings["epsilon"]
 
-    def predict(self, X: Any) -> AnyArray:  # noqa: ANN401
+    def predict(self, X: Any, *, extra: Extra = "error") -> AnyArray:  # noqa: ANN401
         """The class or the value of each row.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset, Store or path
             The rows. Files, and frames where the model has a recipe, are read by the recipe.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        predicted = self._fitted_model().predict(self._to_score(X))
+        predicted = self._answers("predict", X, extra)
         return predicted.reshape(len(predicted), -1) if self._several else predicted
 
     @offered_unless(no_scores)
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
+    def decision_function(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The scores: one a row for two classes, otherwise one a row and class.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset, Store or path
             The rows. Files, and frames where the model has a recipe, are read by the recipe.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return self._fitted_model().decision_function(self._to_score(X))
+        return self._answers("decision_function", X, extra)
 
     @offered_unless(no_probabilities)
-    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
+    def predict_proba(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The probability of each class, of shape (n_rows, classes).
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset, Store or path
             The rows. Files, and frames where the model has a recipe, are read by the recipe.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return self._fitted_model().predict_proba(self._to_score(X))
+        return self._answers("predict_proba", X, extra)
 
     @offered_unless(no_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401
+    def predict_log_proba(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
+        return np.log(self.predict_proba(X, extra=extra))  # type: ignore[no-any-return]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ANN401
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, extra: Extra = "error") -> float:  # noqa: ANN401
         """The accuracy of a classifier, or R² of a regression; D² of one of rates, the part of the deviance explained.
 
         For several numbers a row, the mean of their R²; for sets of labels, the part of the rows whose whole set is
@@ -317,8 +333,10 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         ----------
         X, y, sample_weight
             As for `fit`.
+        extra : {"error", "ignore"}
+            As for `predict`.
         """
-        model, rows = self._fitted_model(), self._rows(X, targets=y is None)
+        model, rows = self._fitted_model(), self._rows(X, targets=y is None, extra=extra)
         weights = self._weights(sample_weight, rows.n_rows)
         weights = rows.weights if weights is None else weights
         predicted = model.predict(rows)
@@ -406,15 +424,18 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
             check_classes(y)
 
-    def _to_score(self, X: Any) -> Any:  # noqa: ANN401
-        """The rows as the model takes them; files are read a block at a time."""
-        return X if names_files(X) else self._rows(X)
+    def _answers(self, method: str, X: Any, extra: Extra) -> AnyArray:  # noqa: ANN401
+        """What a method of the model says of the rows; files are read a block at a time."""
+        ask = getattr(self._fitted_model(), method)
+        said: AnyArray = ask(X, extra=extra) if names_files(X) else ask(self._rows(X, extra=extra))
+        return said
 
-    def _rows(self, X: Any, *, targets: bool = False) -> Dataset:  # noqa: ANN401
+    def _rows(self, X: Any, *, targets: bool = False, extra: Extra = "error") -> Dataset:  # noqa: ANN401
         """The rows; `targets`: with the labels and weights of files and frames that have them."""
-        if isinstance(X, Dataset) or names_files(X) or (is_frame(X) and self.model_.recipe is not None):
+        by_recipe = is_frame(X) and self.model_.recipe is not None
+        if isinstance(X, Dataset) or names_files(X) or by_recipe or extra != "error":
             # Columns of a table become features as those of the training data did.
-            return Resources(self.memory).holding(self.model_.dataset(X, targets=targets))
+            return Resources(self.memory).holding(self.model_.dataset(X, targets=targets, extra=extra))
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
 

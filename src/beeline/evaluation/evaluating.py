@@ -15,6 +15,7 @@ from beeline.data.core.block import Block
 from beeline.data.core.labels import LabelSets
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe
+from beeline.data.tables.frames import is_frame
 from beeline.evaluation.classes import ClassAnswers
 from beeline.evaluation.evaluation import Evaluation
 from beeline.evaluation.label_sets import SetAnswers
@@ -70,7 +71,8 @@ def evaluate(
         Scores of several classes that do not fit are given up, and with them ROC areas and average precisions; `notes`
         says so. Scores of two classes take 8 bytes a row in any case.
     **options
-        For files, the fields of `ReadOptions`, such as `label` and `weight`.
+        For files, the fields of `ReadOptions`, such as `label` and `weight`. `extra="ignore"` leaves out columns that
+        the model does not know, also of frames and tables.
 
     Returns
     -------
@@ -216,14 +218,14 @@ def _rows(
     if isinstance(data, str | os.PathLike) or (isinstance(data, list | tuple) and _are_paths(data)):
         paths = [os.fspath(path) for path in (data if isinstance(data, list | tuple) else [data])]
         data = Walk(model, paths, options, None)
-    elif options:
-        name = next(iter(options))
-        raise ParameterError(Argument(name), " has no meaning but for files; leave it out")
+    elif others := [name for name in options if name != "extra" or not is_frame(data)]:
+        where = "files and frames" if others[0] == "extra" else "files"
+        raise ParameterError(Argument(others[0]), f" has no meaning but for {where}; leave it out")
     if isinstance(data, Walk):
         return data.blocks(memory), lambda: data.recipe
     if isinstance(data, Block):
         return iter([data]), lambda: None
-    found = model.dataset(data)
+    found = model.dataset(data, **options)
     return iter(found.blocks(min(memory, found.memory or memory))), lambda: found.recipe
 
 
