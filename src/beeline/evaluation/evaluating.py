@@ -11,8 +11,9 @@ import numpy as np
 from beeline._sentences import Argument, Sentence
 from beeline._types import Floats
 from beeline._words import shortened
+from beeline.data.core.arrays import weights_of
 from beeline.data.core.block import Block
-from beeline.data.core.labels import LabelSets
+from beeline.data.core.labels import LabelSets, refuse_missing
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.tables.frames import is_frame
@@ -93,7 +94,7 @@ def evaluate(
     rows, scores = (_MEMORY, _SCORES) if memory is None else (max(1, parse_size(memory) // 2),) * 2
     blocks, recipe = _rows(trained, data, options, rows)
     answers = _Answers(trained, positive, scores)
-    given = (_column(y), None if sample_weight is None else np.asarray(sample_weight, np.float64))
+    given = (_column(y), None if sample_weight is None else weights_of(sample_weight))
     for block in blocks:
         answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in given))
     for name, column in zip(("y", "sample_weight"), given, strict=True):
@@ -135,6 +136,8 @@ class _Answers:
         """Everything that can be said now."""
         if not self.n_rows:
             raise DataError("the data have no rows")
+        if self._weight is not None and not self._weight > 0:
+            raise DataError("all weights are zero: there is nothing to measure")
         common: dict[str, Any] = {"kind": self.model.kind, "rows": self.n_rows, "weight": self._weight}
         common["classes"] = tuple(self.model.class_names)
         if self._sets is not None:
@@ -234,7 +237,11 @@ def _are_paths(data: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _column(y: Any) -> Any:  # noqa: ANN401
-    return y if y is None or isinstance(y, LabelSets) else np.asarray(y)
+    if y is None or isinstance(y, LabelSets):
+        return y
+    labels = np.asarray(y)
+    refuse_missing(labels)
+    return labels
 
 
 def _part(column: Any, start: int, n_rows: int) -> Any:  # noqa: ANN401
