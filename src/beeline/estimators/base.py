@@ -23,7 +23,7 @@ from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
 from beeline.data.files.finding import names_files
 from beeline.data.options import Extra
-from beeline.data.tables.frames import has_text, is_frame
+from beeline.data.tables.frames import is_frame, is_plain_numbers
 from beeline.engines import Resources
 from beeline.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from beeline.estimators.display import certificate_html
@@ -164,7 +164,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset or Store
-            The rows. Of a frame, text becomes indicators as in `beeline.read`.
+            The rows. Of a frame, text and categories become indicators as in `beeline.read`.
         y : array-like, default=None
             A label a row. May be left out for a data set that has its labels inside.
         sample_weight : array-like or float, default=None
@@ -386,7 +386,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
 
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
-        if is_frame(X) and has_text(X):
+        if is_frame(X) and not is_plain_numbers(X):
             X = read_frame(X)
         if not isinstance(X, Dataset):
             return self._array_data(X, y)

@@ -43,11 +43,11 @@ def read_frame(frame: Any) -> Dataset:  # noqa: ANN401
     try:
         return from_frame(frame)
     except DataError as error:
-        raise DataError(
-            Sentence(
-                error.args[0], ": these are arguments of beeline.read(frame, …), which gives a data set that fit takes"
-            )
-        ) from error
+        said = error.args[0]
+        if not (isinstance(said, Sentence) and said.argument):
+            raise
+        where = ": these are arguments of beeline.read(frame, …), which gives a data set that fit takes"
+        raise DataError(Sentence(said, where)) from error
 
 
 @contextmanager
