@@ -28,7 +28,15 @@ from beeline.engines import Resources
 from beeline.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from beeline.estimators.display import certificate_html
 from beeline.estimators.foreign import hint_at, with_hints
-from beeline.estimators.given import check_classes, frame_errors, own_labels, plain_rows, read_frame, score_of_several
+from beeline.estimators.given import (
+    check_classes,
+    check_given_labels,
+    frame_errors,
+    own_labels,
+    plain_rows,
+    read_frame,
+    score_of_several,
+)
 from beeline.estimators.offering import no_probabilities, no_scores, offered_unless
 from beeline.estimators.saving import restored, saved
 from beeline.exceptions import LabelError, ParameterError
@@ -398,7 +406,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         if not self._needs_labels:
             return X, None
         if y is not None:
-            y = check_array(y, ensure_2d=False, dtype=None if self._classifies else np.float64, input_name="y")
+            check_given_labels(y, self, several=self._several)
+            y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
             if y.ndim != 1 + self._several or len(y) != X.n_rows:
                 what = "a row of labels" if self._several else "one label"
                 raise LabelError(f"y must have {what} a row, {X.n_rows} in all, not shape {y.shape}")
@@ -415,6 +424,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):  
         with frame_errors(X):
             if not self._needs_labels:
                 return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
+            if y is not None:
+                check_given_labels(y, self, several=self._several)
             options |= {"y_numeric": not self._classifies, "multi_output": self._several}
             X, y = validate_data(self, X, y, **options)
         self._look_at_classes(y)

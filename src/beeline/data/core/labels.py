@@ -58,15 +58,15 @@ def _positions(counts: Ints) -> Ints:
     return positions
 
 
-def refuse_missing(labels: AnyArray) -> None:
-    """Raise where a row has None, NaN, pandas' NA or an infinite number for a label."""
+def refuse_missing(labels: AnyArray, *, infinite: bool = True) -> None:
+    """Raise where a row has None, NaN, pandas' NA or, unless they may pass, an infinite number for a label."""
     if labels.dtype.kind == "f":
-        flawed = ~np.isfinite(labels)
+        flawed = ~np.isfinite(labels) if infinite else np.isnan(labels)
     elif labels.dtype.kind == "O":
         flawed = np.array([_is_missing(label) for label in labels.ravel()], bool).reshape(labels.shape)
     else:
         return
-    if flawed.any():
+    if labels.ndim and flawed.any():
         place = np.unravel_index(int(np.argmax(flawed)), labels.shape)
         raise LabelError(f"row {place[0]} has the label {labels[place]}; give it one that is known, or remove the row")
 
@@ -74,4 +74,4 @@ def refuse_missing(labels: AnyArray) -> None:
 def _is_missing(label: object) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):  # whose comparisons are neither true nor false
         return True
-    return isinstance(label, float) and not math.isfinite(label)
+    return isinstance(label, float) and math.isnan(label)
