@@ -30,8 +30,10 @@ def concerns_about_search(
 
     `null` is the model without weights; `underfitted` says that the path ended before all features were heard.
     """
-    if not _is_worth_it(found, null):
-        of_path: Concern | None = _of_worth(found, null, loss)
+    if found.end is End.PERFECT:
+        of_path: Concern | None = _of_separable(found)
+    elif not _is_worth_it(found, null):
+        of_path = _of_worth(found, null, loss)
     elif underfitted and found.end is End.LIMIT and selecting.C_max is None:
         of_path = _of_small_features(found)
     else:
@@ -74,6 +76,14 @@ def _of_worth(found: Selection, null: PathPoint, loss: Loss) -> Concern:
         f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows ({found.best_score:.5g} at "
         f"best) noticeably better than that of the intercept alone ({found.null_score:.5g}); ",
         _advice(found, null, loss),
+    )
+    return Concern(sentence, ModelWarning)
+
+
+def _of_separable(found: Selection) -> Concern:
+    sentence = (
+        f"the classes are separable: at C = {found.curve[-1].C:.6g} held-out rows are told without a mistake, and any "
+        "larger C would do; if that is too good to be true, look for a feature that tells the label"
     )
     return Concern(sentence, ModelWarning)
 

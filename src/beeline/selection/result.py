@@ -31,6 +31,7 @@ class End(Enum):
     SETTLED = "the weights no longer change with C"
     WORSE = "scores on held-out rows have become worse"
     FLAT = "scores on held-out rows no longer improve"
+    PERFECT = "held-out rows cost next to nothing"
     LIMIT = "C reached its upper limit"
     TIME = "the time limit was reached"
     FAILED = "a training failed"
