@@ -147,8 +147,8 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
         return concern_about_zero(loss).sentence
     if isinstance(loss, Truncated):
         return Sentence(
-            "the model is no better than its intercept alone: C is so small (or alpha so large), or rows lie so far out "
-            "in a feature that the model bends to them; scale the features or remove such rows, raise C "
+            "the model is no better than its intercept alone: C is so small (or alpha so large), or rows lie so far "
+            "out in a feature that the model bends to them; scale the features or remove such rows, raise C "
             "(lower alpha), or let 'auto' choose it"
         )
     balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if loss.classifies else ()
