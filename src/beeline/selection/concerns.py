@@ -63,11 +63,10 @@ def _of_unsolved(found: Selection, selecting: Selecting, loss: Loss) -> Concern 
     if isinstance(loss, Truncated):
         why += f", or would have cut off {'a class' if loss.classifies else 'most rows'}"
         advice = "raise s, " if loss.classifies else "scale the labels, raise s, "
-    sentence = Sentence(
-        f"{trainings} at the best C, {found.best_C:.6g}, {why}; {advice}raise ",
-        Argument(limit),
-        f" (now {getattr(selecting, limit):g}), or scale the features",
-    )
+    # Of a time limit the search has but a part, which is not the number that the user gave.
+    now = "" if limit == "time_limit" else f" (now {selecting.max_passes:g})"
+    start = f"{trainings} at the best C, {found.best_C:.6g}, {why}; {advice}raise "
+    sentence = Sentence(start, Argument(limit), f"{now}, or scale the features")
     return Concern(sentence, ConvergenceWarning)
 
 
