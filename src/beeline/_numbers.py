@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import signature
 from numbers import Integral, Real
 
 from beeline._sentences import Argument
@@ -50,6 +51,18 @@ def as_function(name: str, value: object) -> None:
     """Raise where something is given that cannot be called."""
     if value is not None and not callable(value):
         raise ParameterError(Argument(name), f" must be a function, not {value!r}")
+    if value is not None and not _takes_one(value):
+        raise ParameterError(Argument(name), " must be a function of one argument, which says how far the work is")
+
+
+def _takes_one(function: Callable[..., object]) -> bool:
+    try:
+        signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # a compiled function that does not tell
+        return True
+    return True
 
 
 def as_choice(name: str, value: object, choices: Iterable[str]) -> None:

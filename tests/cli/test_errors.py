@@ -247,3 +247,14 @@ def test_ctrl_c_while_starting_is_one_line():
     assert done.returncode == 130
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["--query", "--group"])
+def test_query_ids_are_found_under_other_names(quickly, name):
+    assert "Did you mean '--qid'?" in quickly("train", "rows.csv", name, "q").stderr
+
+
+def test_export_writes_where_other_commands_do(quickly):
+    for where in ((), ("a.txt", "-o", "b.txt")):
+        assert "say once where the model is to go: as FILE, or by --output" in quickly("export", "m", *where).stderr
+    assert "FILE" not in quickly("export", "m", "-o", "a.txt").stderr  # which has gone on, to a model that is not there

@@ -173,3 +173,10 @@ def test_settings_of_the_loss_in_a_search(quickly, counts):
     assert found["metric"] == "loss"
     done_well(quickly("train", counts, "-o", "m", "--C", "auto", *words))
     refused(quickly("select", counts, "--loss", "tweedie", "--loss-setting", "power=3"), 2)
+
+
+@pytest.mark.parametrize("tau", [".9", "+0.9", "9e-1"])
+def test_settings_are_numbers_as_people_write_them(tau):
+    from beeline.cli.options.training import _named_value
+
+    assert _named_value("loss_setting", f"tau={tau}") == ("tau", 0.9)

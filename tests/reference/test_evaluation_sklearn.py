@@ -268,3 +268,24 @@ def test_what_makes_no_sense_is_said():
         evaluate(3, X, TWO)
     with pytest.raises(ParameterError, match="label has no meaning but for files; leave it out"):
         evaluate(two, X, TWO, label="y")
+
+
+def test_bad_weights_and_labels_are_said_with_their_row():
+    two, counts = LogisticRegression().fit(X, TWO), LinearModel("squared").fit(X, COUNTS)
+    for weight, words in ((-1.0, "weights must not be negative; the one of row 3 is -1.0"), (math.nan, "row 3 is not")):
+        c = np.ones(len(X))
+        c[3] = weight
+        with pytest.raises(DataError, match=words):
+            evaluate(two, X, TWO, sample_weight=c)
+    for model, y in ((two, TWO), (counts, COUNTS)):
+        with pytest.raises(DataError, match="all weights are zero: there is nothing to measure"):
+            evaluate(model, X, y, sample_weight=np.zeros(len(X)))
+        with pytest.raises(LabelError, match="row 0 has the label None; give it one that is known, or remove the row"):
+            evaluate(model, X, [None] * len(X))
+    y = COUNTS.copy()
+    y[5] = math.nan
+    with pytest.raises(LabelError, match="row 5 has the label nan"):
+        evaluate(counts, X, y)
+    y[5] = -1
+    found = evaluate(LinearModel("poisson").fit(X, COUNTS), X, y, memory="2K")
+    assert found.notes[0].endswith("labels of 'poisson' must be finite numbers that are not negative, and row 5 has -1")

@@ -283,7 +283,7 @@ class TestRecipe:
         ("text", "options", "message"),
         [
             ("age\n4\n", {}, "no column 'protocol', which the recipe needs"),
-            ("age,protocol,more\n4,tcp,1\n", {}, r"does not know column 'more'.*ignore=\['more'\]"),
+            ("age,protocol,more\n4,tcp,1\n", {}, r"does not know column 'more'; leave it out with extra='ignore'$"),
             ("age,protocol\nold,tcp\n", {}, "line 2: column 'age' has the value 'old', which is not a number"),
             ("age,protocol,y\n1,tcp,perhaps\n", {}, "label 'perhaps'.*none of the 2 labels"),
             ("age,protocol\n1,\n", {"missing": "zero"}, "missing has no meaning"),

@@ -406,3 +406,48 @@ def test_every_parameter_is_documented(kind):
     assert "<" not in text.replace("<=", "")
     for name in kind().get_params():
         assert f"\n{name} : " in text, name
+
+
+class TestLabelsThatCannotBeLearned:
+    X = np.random.default_rng(0).normal(size=(6, 2))
+
+    @pytest.mark.parametrize("rows", ["arrays", "data set"])
+    @pytest.mark.parametrize(
+        ("label", "words"), [(None, "row 4 has the label None"), (np.nan, "row 4 has the label nan")], ids=str
+    )
+    def test_missing_ones_are_named_with_their_row(self, rows, label, words):
+        X = self.X if rows == "arrays" else beeline.from_arrays(self.X)
+        y = [0, 1, 0, 1, label, 1]
+        for model in (beeline.Ridge(), beeline.LogisticRegression()):
+            with pytest.raises(LabelError, match=f"^{words}; give it one that is known, or remove the row$"):
+                model.fit(X, y)
+
+    def test_texts_are_no_numbers(self):
+        for X in (self.X, beeline.from_arrays(self.X)):
+            with pytest.raises(LabelError, match="row 0 has the label 'a'; a regression needs numbers"):
+                beeline.Ridge().fit(X, list("ababab"))
+
+    def test_several_numbers_are_for_another_estimator(self):
+        with pytest.raises(LabelError, match=r"y has 2 columns, and Ridge learns one .* take MultiTaskRegressor"):
+            beeline.Ridge().fit(self.X, self.X)
+
+    def test_columns_of_one_name_are_no_matter_of_arguments(self):
+        frame = pd.DataFrame(self.X, columns=["a", "a"])
+        with pytest.raises(DataError) as caught:
+            beeline.Ridge().fit(frame, self.X[:, 0])
+        assert "beeline.read(frame" not in str(caught.value)
+
+    def test_a_callback_takes_one_argument(self):
+        with pytest.raises(ParameterError, match="callback must be a function of one argument"):
+            beeline.Ridge(callback=lambda: 1).fit(self.X, self.X[:, 0])
+
+    def test_rows_with_labels_are_made_a_data_set(self, tmp_path):
+        with pytest.raises(ParameterError, match=r"not tuple; of rows with labels make a data set, by from_arrays"):
+            beeline.convert((self.X, self.X[:, 0]), tmp_path / "e.store")
+
+    def test_the_column_of_labels_is_named(self, tmp_path):
+        (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n3,0\n")
+        recipe = beeline.read(tmp_path / "a.csv", label="y").recipe
+        (tmp_path / "b.csv").write_text("x\n1\n2\n3\n")
+        with pytest.raises(LabelError, match=r"no labels: there is no column 'y'; name the column .* by label$"):
+            beeline.LogisticRegression().fit(beeline.read(tmp_path / "b.csv", recipe=recipe))

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import beeline
 from beeline.data.options import ReadOptions
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError
@@ -125,3 +126,33 @@ def test_frames_that_cannot_be_read():
 
 def test_column_names_that_are_numbers_become_text():
     assert from_frame(pd.DataFrame(X, copy=False)).feature_names == ["0", "1", "2"]
+
+
+DAYS = pd.date_range("2020", periods=4)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"d": DAYS}),
+        pd.DataFrame({"d": DAYS.tz_localize("UTC"), "f": 1.0}),
+        pd.DataFrame({"d": DAYS - DAYS[0], "f": 1.0}),
+        pd.DataFrame({"d": DAYS.date, "f": 1.0}),
+        pl.DataFrame({"d": DAYS.to_numpy()}),
+        pa.table({"d": DAYS.to_numpy()}),
+    ],
+    ids=["alone", "with a zone", "durations", "objects", "polars", "arrow"],
+)
+def test_dates_are_no_features_in_fit_either(frame):
+    for use in (beeline.read, lambda frame: beeline.LogisticRegression().fit(frame, [0, 1, 0, 1])):
+        with pytest.raises(DataError, match=r"column 'd' holds dates or times .*, which cannot be features"):
+            use(frame)
+
+
+def test_categories_that_are_numbers_become_indicators():
+    frame = pd.DataFrame({"c": pd.Categorical([10, 20, 30, 20])})
+    names = ["c=10", "c=20", "c=30"]
+    assert beeline.read(frame).feature_names == names
+    assert list(beeline.LogisticRegression().fit(frame, [0, 1, 0, 1]).feature_names_in_) == names
+    labelled = beeline.read(frame.assign(x=1.0), label="c")
+    assert labelled.labels.tolist() == [10, 20, 30, 20]  # a label stays a number

@@ -172,3 +172,37 @@ def test_extra_columns_are_all_named(trained):
         beeline.read(path, label="bought", extra="ignore")
     with pytest.raises(ParameterError, match="extra must be one of error, ignore"):
         beeline.read(wide, recipe=recipe, extra="drop")
+
+
+def test_columns_that_a_model_does_not_know_are_left_out_where_it_predicts(tmp_path, trained):
+    estimator = trained[0]
+    model, wide = estimator.model_, FRAME.assign(more=1.0)
+    wide.assign(bought=Y).to_csv(tmp_path / "wide.csv", index=False)
+    for rows in (wide, tmp_path / "wide.csv"):
+        for method in ("predict", "decision_function", "predict_proba"):
+            for asked in (estimator, model):
+                with pytest.raises(DataError, match=r"column 'more'; leave it out with extra='ignore'$"):
+                    getattr(asked, method)(rows)
+                found = getattr(asked, method)(rows, extra="ignore")
+                np.testing.assert_array_equal(found, getattr(asked, method)(FRAME))
+        assert estimator.score(rows, Y, extra="ignore") == estimator.score(FRAME, Y)
+        found = beeline.evaluate(estimator, rows, Y, extra="ignore")
+        assert found.measures == beeline.evaluate(estimator, FRAME, Y).measures
+
+
+def test_frames_of_numbers_may_have_extra_columns_too():
+    numbers = pd.DataFrame({"a": AGE, "b": AGE[::-1]})
+    fitted, wide = beeline.LogisticRegression().fit(numbers, Y), numbers.assign(more=1)[["more", "b", "a"]]
+    for asked in (fitted, fitted.model_):
+        np.testing.assert_array_equal(asked.predict(wide, extra="ignore"), fitted.predict(numbers))
+    detector = beeline.NoveltyDetector().fit(numbers)
+    np.testing.assert_array_equal(detector.predict(wide, extra="ignore"), detector.predict(numbers))
+
+
+def test_extra_has_no_meaning_for_arrays():
+    X = np.c_[AGE, AGE[::-1]]
+    model = beeline.LogisticRegression().fit(X, Y)
+    for use in (model.predict, model.model_.predict, lambda X, **extra: beeline.evaluate(model, X, Y, **extra)):
+        with pytest.raises(ParameterError, match="extra has no meaning"):
+            use(X, extra="ignore")
+    assert not hasattr(model, "set_predict_request")  # nothing that a pipeline would hand on

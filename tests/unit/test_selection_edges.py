@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from beeline import LogisticRegression, from_arrays, select_C
+from beeline import Lasso, LogisticRegression, from_arrays, select_C
 from beeline.exceptions import ConvergenceWarning, LabelError, ModelWarning, ParameterError
 from beeline.fitting import Settings, fit
 from beeline.losses import get_loss
@@ -180,3 +180,20 @@ def test_threads_do_not_show_where_problems_share_transposed_rows(same_bits):
     assert_array_equal(point.gradient, alone)
     labels = np.arange(n) % 3
     same_bits(lambda: LogisticRegression(multi_class="ovr", solver="newton").fit(S, labels).coef_)
+
+
+def test_a_search_over_separable_classes_ends_at_a_sane_c_and_says_so():
+    rng = np.random.default_rng(0)
+    c = rng.choice([0.0, 1.0], 300)
+    with pytest.warns(ModelWarning, match=r"the classes are separable: at C = .* held-out rows are told without"):
+        model = LogisticRegression(C="auto").fit(np.c_[c, rng.normal(size=300)], c == 1)
+    assert model.C_ < 1e4
+    assert "small beside others" not in str(model.report_.concerns)
+    assert model.score(np.c_[c, rng.normal(size=300)], c == 1) == 1
+
+
+def test_a_search_speaks_of_the_parameter_that_was_given():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    lasso = Lasso(alpha="auto").fit(X, X[:, 0])
+    assert f"at alpha = {lasso.alpha_:.6g}, " in lasso.selection_.sentence
+    assert " at C = " not in lasso.selection_.sentence

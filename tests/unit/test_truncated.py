@@ -295,3 +295,13 @@ def test_what_is_said_of_outliers_is_true_of_the_model(seed):
     np.testing.assert_array_equal(result.state.arrays["outside"].astype(bool), outside)
     assert result.facts["outside"] == outside.sum()
     assert f"{outside.sum():,} of {n:,} rows lie beyond the cap" in result.sentence
+
+
+def test_rows_of_great_leverage_are_not_blamed_on_c():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1000, 5))
+    y = (X[:, 0] > 0).astype(int)
+    y[:60] = 1 - y[:60]
+    X[:60, 0] *= 20
+    with pytest.warns(ModelWarning, match="rows lie so far out in a feature that the model bends to them; scale the"):
+        LinearSVC(loss="ramp").fit(X, y)

@@ -19,12 +19,19 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
-from beeline.data.tables.frames import has_text, is_frame
+from beeline.data.tables.frames import is_frame, is_plain_numbers
 from beeline.engines import Resources
 from beeline.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from beeline.estimators.display import certificate_html
 from beeline.estimators.foreign import hint_at, with_hints
-from beeline.estimators.given import check_classes, frame_errors, own_labels, plain_rows, read_frame
+from beeline.estimators.given import (
+    check_classes,
+    check_given_labels,
+    frame_errors,
+    own_labels,
+    plain_rows,
+    read_frame,
+)
 from beeline.estimators.predictor import FLOATS, LinearPredictor
 from beeline.estimators.saving import restored, saved
 from beeline.exceptions import LabelError, ParameterError
@@ -138,7 +145,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset or Store
-            The rows. Of a frame, text becomes indicators as in `beeline.read`.
+            The rows. Of a frame, text and categories become indicators as in `beeline.read`.
         y : array-like, default=None
             A label a row. May be left out for a data set that has its labels inside.
         sample_weight : array-like or float, default=None
@@ -255,7 +262,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
 
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
-        if is_frame(X) and has_text(X):
+        if is_frame(X) and not is_plain_numbers(X):
             X = read_frame(X)
         if not isinstance(X, Dataset):
             return self._array_data(X, y)
@@ -267,7 +274,8 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
         if not self._needs_labels:
             return X, None
         if y is not None:
-            y = check_array(y, ensure_2d=False, dtype=None if self._classifies else np.float64, input_name="y")
+            check_given_labels(y, self, several=self._several)
+            y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
             if y.ndim != 1 + self._several or len(y) != X.n_rows:
                 what = "a row of labels" if self._several else "one label"
                 raise LabelError(f"y must have {what} a row, {X.n_rows} in all, not shape {y.shape}")
@@ -284,6 +292,8 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
         with frame_errors(X):
             if not self._needs_labels:
                 return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
+            if y is not None:
+                check_given_labels(y, self, several=self._several)
             options |= {"y_numeric": not self._classifies, "multi_output": self._several}
             X, y = validate_data(self, X, y, **options)
         self._look_at_classes(y)

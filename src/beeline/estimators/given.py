@@ -14,14 +14,22 @@ from beeline._sentences import Sentence
 from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
-from beeline.data.core.labels import LabelSets
+from beeline.data.core.labels import LabelSets, refuse_missing
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, LabelError
 from beeline.kernels import value_range
 from beeline.metrics import accuracy, r2
 from beeline.model import Model
 
-__all__ = ["check_classes", "frame_errors", "own_labels", "plain_rows", "read_frame", "score_of_several"]
+__all__ = [
+    "check_classes",
+    "check_given_labels",
+    "frame_errors",
+    "own_labels",
+    "plain_rows",
+    "read_frame",
+    "score_of_several",
+]
 
 
 def plain_rows(X: Any, y: Any) -> Dataset | None:  # noqa: ANN401
@@ -43,11 +51,11 @@ def read_frame(frame: Any) -> Dataset:  # noqa: ANN401
     try:
         return from_frame(frame)
     except DataError as error:
-        raise DataError(
-            Sentence(
-                error.args[0], ": these are arguments of beeline.read(frame, …), which gives a data set that fit takes"
-            )
-        ) from error
+        said = error.args[0]
+        if not (isinstance(said, Sentence) and said.argument):
+            raise
+        where = ": these are arguments of beeline.read(frame, …), which gives a data set that fit takes"
+        raise DataError(Sentence(said, where)) from error
 
 
 @contextmanager
@@ -81,6 +89,20 @@ def own_labels(data: Dataset) -> Floats:
     if labels is None or isinstance(labels, LabelSets):
         raise LabelError("the data have no single label a row; pass y")
     return labels
+
+
+def check_given_labels(y: Any, estimator: object, *, several: bool) -> None:  # noqa: ANN401
+    """Raise where rows have no label, or several for an estimator of one.
+
+    About infinite labels scikit-learn has its own sentence, which its checks ask for.
+    """
+    labels = np.asarray(y)
+    refuse_missing(labels, infinite=False)
+    if not several and labels.ndim == 2 and labels.shape[1] > 1:
+        raise LabelError(
+            f"y has {labels.shape[1]} columns, and {type(estimator).__name__} learns one label a row; for several "
+            "numbers a row take MultiTaskRegressor, for sets of labels LinearModel('multilabel_logistic')"
+        )
 
 
 def check_classes(y: AnyArray) -> None:

@@ -10,6 +10,7 @@ from sklearn.base import OutlierMixin
 
 from beeline._sentences import Argument
 from beeline._types import Floats, Ints
+from beeline.data.options import Extra
 from beeline.estimators.base import FitIntercept, LinearEstimator, mixture
 from beeline.estimators.docs import documented
 from beeline.exceptions import ParameterError
@@ -111,35 +112,41 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):  # type: ignore[misc]
         self._learned()
         return 1.0 - _ROUNDING
 
-    def score_samples(self, X: Any) -> Floats:  # noqa: ANN401
+    def score_samples(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The scores: the smaller, the less like the rows seen.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset or Store
             The rows.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return self._fitted_model().decision_function(self._to_score(X))
+        return self._answers("decision_function", X, extra)
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
+    def decision_function(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """`score_samples` without `offset_`: negative for outliers.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset or Store
             The rows.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return self.score_samples(X) - self.offset_
+        return self.score_samples(X, extra=extra) - self.offset_
 
-    def predict(self, X: Any) -> Ints:  # noqa: ANN401
+    def predict(self, X: Any, *, extra: Extra = "error") -> Ints:  # noqa: ANN401
         """1 for rows like those seen, −1 for outliers.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset or Store
             The rows.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return np.where(self.decision_function(X, extra=extra) >= 0, 1, -1)
 
     @property
     def score(self) -> Any:  # noqa: ANN401

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from beeline._sentences import Argument
@@ -16,6 +17,7 @@ from beeline._types import AnyArray, Floats
 from beeline.data.core.arrays import from_arrays
 from beeline.data.core.dataset import Dataset
 from beeline.data.files.finding import names_files
+from beeline.data.options import Extra
 from beeline.data.tables.frames import is_frame
 from beeline.engines import Resources
 from beeline.estimators.given import own_labels, score_of_several
@@ -27,12 +29,20 @@ from beeline.model import Model, Report
 __all__ = ["FLOATS", "LinearPredictor"]
 
 FLOATS = (np.float64, np.float32)
+_OF_COLUMNS = {"extra": UNUSED}
 
 
 class LinearPredictor(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """The half of an estimator that needs nothing but its model; how the model is trained is for `LinearEstimator`."""
 
     memory: str | int | None
+
+    # Not metadata that a pipeline or a search would hand on: it is about columns, not about rows.
+    __metadata_request__predict = _OF_COLUMNS
+    __metadata_request__predict_proba = _OF_COLUMNS
+    __metadata_request__predict_log_proba = _OF_COLUMNS
+    __metadata_request__decision_function = _OF_COLUMNS
+    __metadata_request__score = _OF_COLUMNS
 
     model_: Model
 
@@ -46,45 +56,51 @@ class LinearPredictor(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """Whether a row has several labels: y is a matrix."""
         return False
 
-    def predict(self, X: Any) -> AnyArray:  # noqa: ANN401
+    def predict(self, X: Any, *, extra: Extra = "error") -> AnyArray:  # noqa: ANN401
         """The class or the value of each row.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset, Store or path
             The rows. Files, and frames where the model has a recipe, are read by the recipe.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        predicted = self._fitted_model().predict(self._to_score(X))
+        predicted = self._answers("predict", X, extra)
         return predicted.reshape(len(predicted), -1) if self._several else predicted
 
     @offered_unless(no_scores)
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
+    def decision_function(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The scores: one a row for two classes, otherwise one a row and class.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset, Store or path
             The rows. Files, and frames where the model has a recipe, are read by the recipe.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return self._fitted_model().decision_function(self._to_score(X))
+        return self._answers("decision_function", X, extra)
 
     @offered_unless(no_probabilities)
-    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
+    def predict_proba(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The probability of each class, of shape (n_rows, classes).
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Dataset, Store or path
             The rows. Files, and frames where the model has a recipe, are read by the recipe.
+        extra : {"error", "ignore"}
+            What is done with columns of files and frames that the model does not know.
         """
-        return self._fitted_model().predict_proba(self._to_score(X))
+        return self._answers("predict_proba", X, extra)
 
     @offered_unless(no_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401
+    def predict_log_proba(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """The logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))  # type: ignore[no-any-return]
+        return np.log(self.predict_proba(X, extra=extra))  # type: ignore[no-any-return]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ANN401
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, extra: Extra = "error") -> float:  # noqa: ANN401
         """The accuracy of a classifier, or R² of a regression; D² of one of rates, the part of the deviance explained.
 
         For several numbers a row, the mean of their R²; for sets of labels, the part of the rows whose whole set is
@@ -94,8 +110,10 @@ class LinearPredictor(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         ----------
         X, y, sample_weight
             As for `fit`.
+        extra : {"error", "ignore"}
+            As for `predict`.
         """
-        model, rows = self._fitted_model(), self._rows(X, targets=y is None)
+        model, rows = self._fitted_model(), self._rows(X, targets=y is None, extra=extra)
         weights = self._weights(sample_weight, rows.n_rows)
         weights = rows.weights if weights is None else weights
         predicted = model.predict(rows)
@@ -143,15 +161,18 @@ class LinearPredictor(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_
 
-    def _to_score(self, X: Any) -> Any:  # noqa: ANN401
-        """The rows as the model takes them; files are read a block at a time."""
-        return X if names_files(X) else self._rows(X)
+    def _answers(self, method: str, X: Any, extra: Extra) -> AnyArray:  # noqa: ANN401
+        """What a method of the model says of the rows; files are read a block at a time."""
+        ask = getattr(self._fitted_model(), method)
+        said: AnyArray = ask(X, extra=extra) if names_files(X) else ask(self._rows(X, extra=extra))
+        return said
 
-    def _rows(self, X: Any, *, targets: bool = False) -> Dataset:  # noqa: ANN401
+    def _rows(self, X: Any, *, targets: bool = False, extra: Extra = "error") -> Dataset:  # noqa: ANN401
         """The rows; `targets`: with the labels and weights of files and frames that have them."""
-        if isinstance(X, Dataset) or names_files(X) or (is_frame(X) and self.model_.recipe is not None):
+        by_recipe = is_frame(X) and self.model_.recipe is not None
+        if isinstance(X, Dataset) or names_files(X) or by_recipe or extra != "error":
             # Columns of a table become features as those of the training data did.
-            return Resources(self.memory).holding(self.model_.dataset(X, targets=targets))
+            return Resources(self.memory).holding(self.model_.dataset(X, targets=targets, extra=extra))
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
 

@@ -11,10 +11,12 @@ import numpy as np
 from beeline._sentences import Argument, Sentence
 from beeline._types import Floats
 from beeline._words import shortened
+from beeline.data.core.arrays import weights_of
 from beeline.data.core.block import Block
-from beeline.data.core.labels import LabelSets
+from beeline.data.core.labels import LabelSets, refuse_missing
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe
+from beeline.data.tables.frames import is_frame
 from beeline.evaluation.classes import ClassAnswers
 from beeline.evaluation.evaluation import Evaluation
 from beeline.evaluation.label_sets import SetAnswers
@@ -70,7 +72,8 @@ def evaluate(
         Scores of several classes that do not fit are given up, and with them ROC areas and average precisions; `notes`
         says so. Scores of two classes take 8 bytes a row in any case.
     **options
-        For files, the fields of `ReadOptions`, such as `label` and `weight`.
+        For files, the fields of `ReadOptions`, such as `label` and `weight`. `extra="ignore"` leaves out columns that
+        the model does not know, also of frames and tables.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def evaluate(
     rows, scores = (_MEMORY, _SCORES) if memory is None else (max(1, parse_size(memory) // 2),) * 2
     blocks, recipe = _rows(trained, data, options, rows)
     answers = _Answers(trained, positive, scores)
-    given = (_column(y), None if sample_weight is None else np.asarray(sample_weight, np.float64))
+    given = (_column(y), None if sample_weight is None else weights_of(sample_weight))
     for block in blocks:
         answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in given))
     for name, column in zip(("y", "sample_weight"), given, strict=True):
@@ -133,6 +136,8 @@ class _Answers:
         """Everything that can be said now."""
         if not self.n_rows:
             raise DataError("the data have no rows")
+        if self._weight is not None and not self._weight > 0:
+            raise DataError("all weights are zero: there is nothing to measure")
         common: dict[str, Any] = {"kind": self.model.kind, "rows": self.n_rows, "weight": self._weight}
         common["classes"] = tuple(self.model.class_names)
         if self._sets is not None:
@@ -216,14 +221,14 @@ def _rows(
     if isinstance(data, str | os.PathLike) or (isinstance(data, list | tuple) and _are_paths(data)):
         paths = [os.fspath(path) for path in (data if isinstance(data, list | tuple) else [data])]
         data = Walk(model, paths, options, None)
-    elif options:
-        name = next(iter(options))
-        raise ParameterError(Argument(name), " has no meaning but for files; leave it out")
+    elif others := [name for name in options if name != "extra" or not is_frame(data)]:
+        where = "files and frames" if others[0] == "extra" else "files"
+        raise ParameterError(Argument(others[0]), f" has no meaning but for {where}; leave it out")
     if isinstance(data, Walk):
         return data.blocks(memory), lambda: data.recipe
     if isinstance(data, Block):
         return iter([data]), lambda: None
-    found = model.dataset(data)
+    found = model.dataset(data, **options)
     return iter(found.blocks(min(memory, found.memory or memory))), lambda: found.recipe
 
 
@@ -232,7 +237,11 @@ def _are_paths(data: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _column(y: Any) -> Any:  # noqa: ANN401
-    return y if y is None or isinstance(y, LabelSets) else np.asarray(y)
+    if y is None or isinstance(y, LabelSets):
+        return y
+    labels = np.asarray(y)
+    refuse_missing(labels)
+    return labels
 
 
 def _part(column: Any, start: int, n_rows: int) -> Any:  # noqa: ANN401

@@ -66,10 +66,11 @@ class ValueAnswers:
 
     def notes(self) -> list[str]:
         """What was left out."""
-        if self._deviance is None or self._deviance.is_defined:
+        if self._deviance is None or self._deviance.refused is None:
             return []
-        domain = self._deviance.loss.domain
-        return [f"deviance and D² are not defined: labels of {self.model.loss!r} must be {domain}, and some are not"]
+        domain, (row, label) = self._deviance.loss.domain, self._deviance.refused
+        needed = f"labels of {self.model.loss!r} must be {domain}, and row {row} has {label:g}"
+        return [f"deviance and D² are not defined: {needed}"]
 
 
 class _Errors:
@@ -127,11 +128,16 @@ class _Deviance:
         self.loss = loss
         self.losses = self.reference_losses = self.perfect = self.labels = 0.0
         self.reference: float | None = None  # the score of the first rows' mean, near that of all rows
-        self.is_defined = True
+        self.refused: tuple[int, float] | None = None  # the first row whose label is none for the loss, and its label
+        self.n_rows = 0
 
     def add(self, y: Floats, z: Floats, c: Floats) -> None:
-        self.is_defined = self.is_defined and bool(np.all(self.loss.allows(y)))
-        if not self.is_defined:
+        allowed = self.loss.allows(y)
+        if self.refused is None and not allowed.all():
+            row = int(np.argmin(allowed))
+            self.refused = self.n_rows + row, float(y[row])
+        self.n_rows += len(y)
+        if self.refused is not None:
             return
         if self.reference is None:
             self.reference = self._score(dot(y, c) / float(c.sum()))
@@ -142,7 +148,7 @@ class _Deviance:
             self.perfect += dot(self._entropy(y), c)
 
     def measures(self, total: float) -> dict[str, float]:
-        if not self.is_defined or self.reference is None:
+        if self.refused is not None or self.reference is None:
             return dict.fromkeys(("deviance", "d2"), math.nan)
         two = np.array([0.5, 1.0])
         half, one = self._at(self._score(self.labels / total), two) - self._at(self.reference, two)

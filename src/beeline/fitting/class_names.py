@@ -10,7 +10,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline._words import shortened
 from beeline.exceptions import LabelError
-from beeline.training.labels import first_fraction, numbered
+from beeline.training.labels import first_fraction, numbered, refuse_inexact
 
 __all__ = ["ClassNames"]
 
@@ -60,6 +60,8 @@ class ClassNames:
         first_row
             The number of the first row, for messages.
         """
+        if texts is None:
+            refuse_inexact(labels, first_row=first_row)
         if (row := first_fraction(labels)) is not None:
             raise LabelError(
                 f"row {first_row + row} has the label {labels[row]}, which names no class; take the loss of a "

@@ -128,7 +128,7 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
         TrainingCheckpoint(settings.checkpoint, settings.checkpoint_interval).close()  # whether it can be used
         selecting = replace(selecting, resume=Path(settings.checkpoint) / SEARCH_FILE)
     with settings.resources.in_use():
-        return select(
+        found = select(
             task,
             selecting,
             names=classes.names if classes is not None and task.loss.classifies else None,
@@ -136,6 +136,11 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
             solver=settings.solver,
             seed=settings.seed,
         )
+    return found if settings.alpha is None else replace(found, total_weight=_total_weight(task))
+
+
+def _total_weight(task: Task) -> float:
+    return float(task.data.n_rows if task.sample_weight is None else task.sample_weight.sum())
 
 
 def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, Settings, Trained | None]:
@@ -147,8 +152,7 @@ def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, 
         task, settings = task.with_changes(loss=loss), replace(settings, loss=loss)
     if settings.alpha is None:
         return task, replace(settings, C=best.C), selection.start
-    total = float(task.data.n_rows if task.sample_weight is None else task.sample_weight.sum())
-    return task, replace(settings, alpha=1 / (best.C * total)), selection.start
+    return task, replace(settings, alpha=1 / (best.C * _total_weight(task))), selection.start
 
 
 def _dataset(data: Any) -> Dataset:  # noqa: ANN401

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beeline._sentences import Argument
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
@@ -75,7 +75,11 @@ def _labels(data: Dataset, loss: Loss) -> AnyArray | LabelSets:
     if loss.labels == "none":
         return np.zeros(data.n_rows)
     if labels is None:
-        raise LabelError("the data have no labels; say which column holds them when they are read")
+        known = data.recipe.label if data.recipe is not None else None
+        absent = "" if known is None else f": there is no column {known!r}"
+        raise LabelError(
+            Sentence(f"the data have no labels{absent}; name the column that holds them by ", Argument("label"))
+        )
     if isinstance(labels, LabelSets) and loss.labels != "sets":
         raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
     return labels

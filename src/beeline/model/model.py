@@ -25,9 +25,9 @@ from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
 from beeline.data.files.finding import as_paths, names_files
-from beeline.data.options import ReadOptions
+from beeline.data.options import Extra, ReadOptions
 from beeline.data.reader import warn_of_passed_over
-from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.recipe import Column, Recipe
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, ModelError, ParameterError
 from beeline.kernels import absolute_sum
@@ -202,27 +202,28 @@ class Model:
         z += self.intercepts
         return z
 
-    def stream(self, rows: Rows, memory: int = _MEMORY) -> Iterator[tuple[Block, Floats]]:
+    def stream(self, rows: Rows, memory: int = _MEMORY, *, extra: Extra = "error") -> Iterator[tuple[Block, Floats]]:
         """Every block of the rows with its scores; the blocks take at most `memory` bytes each."""
         if isinstance(rows, Block):
+            _refuse_extra(extra)
             yield rows, self.scores(rows)
             return
         if names_files(rows):
-            yield from self._stream_files(rows, memory)
+            yield from self._stream_files(rows, memory, extra)
             return
-        data = self.dataset(rows)
+        data = self.dataset(rows, extra=extra)
         for block in data.blocks(min(memory, data.memory or memory)):
             yield block, self.scores(block)
 
-    def _stream_files(self, source: Any, memory: int) -> Iterator[tuple[Block, Floats]]:  # noqa: ANN401
+    def _stream_files(self, source: Any, memory: int, extra: Extra) -> Iterator[tuple[Block, Floats]]:  # noqa: ANN401
         from beeline.model.walk import Walk
 
-        walk = Walk(self, as_paths(source), {}, targets=False)
+        walk = Walk(self, as_paths(source), {"extra": extra}, targets=False)
         for block in walk.blocks(memory):
             yield block, self.scores(block)
         warn_of_passed_over(walk)
 
-    def dataset(self, rows: Rows, *, targets: bool = False) -> Dataset:
+    def dataset(self, rows: Rows, *, targets: bool = False, extra: Extra = "error") -> Dataset:
         """The rows as a data set that this model can take; files, frames and tables go through the model's recipe.
 
         Parameters
@@ -232,31 +233,43 @@ class Model:
         targets
             Whether labels and weights of files, frames and tables are wanted too; if not, their columns need not be
             there, nor make sense to the model.
+        extra
+            Columns of files, frames and tables that the model does not know are an error, or ignored.
         """
         if names_files(rows):
-            return self._from_files(rows, targets)
+            return self._from_files(rows, targets, extra)
         if is_frame(rows):
-            return self._from_frame(rows, targets)
+            return self._from_frame(rows, targets, extra)
+        _refuse_extra(extra)
         data = from_arrays(rows) if is_array(rows) else rows
         if not isinstance(data, Dataset):
             raise DataError(f"rows must be a block, a data set, an array, a frame or files, not {type(rows).__name__}")
         self.check_recipe(data.recipe)
         return data
 
-    def _from_files(self, source: Any, targets: bool) -> Dataset:  # noqa: ANN401
+    def _from_files(self, source: Any, targets: bool, extra: Extra) -> Dataset:  # noqa: ANN401
         from beeline.model.walk import Walk
 
-        walk = Walk(self, as_paths(source), {}, targets=targets)
+        walk = Walk(self, as_paths(source), {"extra": extra}, targets=targets)
         blocks = list(walk.blocks(_MEMORY))
         if not blocks:
             raise DataError(f"{as_paths(source)[0]}: there are no rows")
         warn_of_passed_over(walk)
         return ArrayDataset(concatenate(blocks), walk.recipe)
 
-    def _from_frame(self, frame: Any, targets: bool) -> Dataset:  # noqa: ANN401
-        if self.recipe is not None:
-            return from_frame(frame, ReadOptions(recipe=self.recipe, targets=targets))
-        data = from_frame(frame)
+    @property
+    def table_recipe(self) -> Recipe | None:
+        """The recipe, or else one that takes the columns of a table that its features are named after."""
+        if self.recipe is not None or self.feature_names is None:
+            return self.recipe
+        columns = tuple(Column(name, "numeric", k) for k, name in enumerate(self.feature_names))
+        return Recipe(n_features=len(columns), columns=columns)
+
+    def _from_frame(self, frame: Any, targets: bool, extra: Extra) -> Dataset:  # noqa: ANN401
+        recipe = self.recipe if extra == "error" else self.table_recipe
+        if recipe is not None:
+            return from_frame(frame, ReadOptions(recipe=recipe, targets=targets, extra=extra))
+        data = from_frame(frame, ReadOptions(extra=extra))
         if self.feature_names is not None and data.feature_names != self.feature_names:
             raise DataError(
                 f"the frame has the columns {shortened(data.feature_names or [])}, but the model was trained on "
@@ -264,20 +277,26 @@ class Model:
             )
         return data
 
-    def decision_function(self, rows: Rows) -> Floats:
-        """The scores: one a row, or one a row and output where there are several."""
-        parts = [z for _, z in self.stream(rows)]
+    def decision_function(self, rows: Rows, *, extra: Extra = "error") -> Floats:
+        """The scores: one a row, or one a row and output where there are several; `extra` as in `dataset`."""
+        parts = [z for _, z in self.stream(rows, extra=extra)]
         z = np.concatenate(parts) if parts else np.empty((0, self.n_outputs))
         return z[:, 0] if self.n_outputs == 1 else z
 
-    def predict(self, rows: Rows) -> AnyArray:
-        """The class of each row, or its value or values in a regression; for sets of labels a matrix of 0 and 1."""
-        parts = [self.answers(z) for _, z in self.stream(rows)]
+    def predict(self, rows: Rows, *, extra: Extra = "error") -> AnyArray:
+        """The class of each row, or its value or values in a regression; for sets of labels a matrix of 0 and 1.
+
+        Parameters
+        ----------
+        rows, extra
+            As in `dataset`.
+        """
+        parts = [self.answers(z) for _, z in self.stream(rows, extra=extra)]
         return np.concatenate(parts) if parts else self.answers(np.empty((0, self.n_outputs)))
 
-    def predict_proba(self, rows: Rows) -> Floats:
-        """The probability of each class or label, of shape (n_rows, classes)."""
-        parts = [self.probabilities(z) for _, z in self.stream(rows)]
+    def predict_proba(self, rows: Rows, *, extra: Extra = "error") -> Floats:
+        """The probability of each class or label, of shape (n_rows, classes); `extra` as in `dataset`."""
+        parts = [self.probabilities(z) for _, z in self.stream(rows, extra=extra)]
         return np.concatenate(parts) if parts else self.probabilities(np.empty((0, self.n_outputs)))
 
     def class_numbers(self, z: Floats) -> Ints:
@@ -401,3 +420,8 @@ class Model:
 
 def _are_finite(numbers: Floats) -> bool:
     return math.isfinite(absolute_sum(numbers)) or bool(np.isfinite(numbers).all())  # a sum may overflow
+
+
+def _refuse_extra(extra: Extra) -> None:
+    """Only tables have columns that a model may not know."""
+    ReadOptions(extra=extra).refuse(("extra",), "rows without named columns")

@@ -15,7 +15,7 @@ from beeline.data.core.block import Block
 from beeline.data.files.finding import detect_format, find_files
 from beeline.data.options import ReadOptions
 from beeline.data.reader import RestartReading
-from beeline.data.recipe.recipe import Column, Recipe
+from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -151,9 +151,6 @@ class Walk:
 def _for_model(options: ReadOptions, model: Model, paths: list[str], targets: bool) -> ReadOptions:
     """The options with the model's recipe, or with the columns of a table that its features are named after."""
     kind = options.format if options.format != "auto" else detect_format(find_files(paths)[0])
-    recipe, is_table = model.recipe, kind in _TABLES
-    if recipe is None and is_table and model.feature_names is not None:
-        columns = tuple(Column(name, "numeric", k) for k, name in enumerate(model.feature_names))
-        recipe = Recipe(n_features=len(columns), columns=columns)
+    recipe = model.table_recipe if kind in _TABLES else model.recipe
     # An npz archive has labels or has none; nothing needs to be said.
     return by_recipe(replace(options, targets=targets or kind == "npz"), recipe, kind)

@@ -106,7 +106,7 @@ def _at_the_edge(selection: Selection) -> str | None:
     values = [point.C for point in selection.curve if point.epsilon == selection.best.epsilon]
     if len(values) == 1:
         return None
-    if selection.best_C == max(values) and selection.end not in (End.SETTLED, End.FLAT):
+    if selection.best_C == max(values) and selection.end not in (End.SETTLED, End.FLAT, End.PERFECT):
         return "The chosen C is the largest that was tried: a larger one may be better still."
     if selection.best_C == min(values):
         return "The chosen C is the smallest that was tried."

@@ -30,8 +30,10 @@ def concerns_about_search(
 
     `null` is the model without weights; `underfitted` says that the path ended before all features were heard.
     """
-    if not _is_worth_it(found, null):
-        of_path: Concern | None = _of_worth(found, null, loss)
+    if found.end is End.PERFECT:
+        of_path: Concern | None = _of_separable(found)
+    elif not _is_worth_it(found, null):
+        of_path = _of_worth(found, null, loss)
     elif underfitted and found.end is End.LIMIT and selecting.C_max is None:
         of_path = _of_small_features(found)
     else:
@@ -61,11 +63,10 @@ def _of_unsolved(found: Selection, selecting: Selecting, loss: Loss) -> Concern 
     if isinstance(loss, Truncated):
         why += f", or would have cut off {'a class' if loss.classifies else 'most rows'}"
         advice = "raise s, " if loss.classifies else "scale the labels, raise s, "
-    sentence = Sentence(
-        f"{trainings} at the best C, {found.best_C:.6g}, {why}; {advice}raise ",
-        Argument(limit),
-        f" (now {getattr(selecting, limit):g}), or scale the features",
-    )
+    # Of a time limit the search has but a part, which is not the number that the user gave.
+    now = "" if limit == "time_limit" else f" (now {selecting.max_passes:g})"
+    start = f"{trainings} at the best C, {found.best_C:.6g}, {why}; {advice}raise "
+    sentence = Sentence(start, Argument(limit), f"{now}, or scale the features")
     return Concern(sentence, ConvergenceWarning)
 
 
@@ -74,6 +75,14 @@ def _of_worth(found: Selection, null: PathPoint, loss: Loss) -> Concern:
         f"at no C of the {len(found.curve)} tried was the {found.metric} on held-out rows ({found.best_score:.5g} at "
         f"best) noticeably better than that of the intercept alone ({found.null_score:.5g}); ",
         _advice(found, null, loss),
+    )
+    return Concern(sentence, ModelWarning)
+
+
+def _of_separable(found: Selection) -> Concern:
+    sentence = (
+        f"the classes are separable: at C = {found.curve[-1].C:.6g} held-out rows are told without a mistake, and any "
+        "larger C would do; if that is too good to be true, look for a feature that tells the label"
     )
     return Concern(sentence, ModelWarning)
 

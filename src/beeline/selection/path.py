@@ -41,7 +41,7 @@ _HIGHEST_FOR_EPSILON = 2.0**20
 _OF_NUMBERS = 1e-2  # of the tolerance, where labels are no classes
 _LONGEST = 2.0**60  # times the first C, where a path ends at the latest
 _MOMENT = 1e-3  # seconds, that a search from cold starts has where the other one took all
-_BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.LIMIT)
+_BY_ITSELF = (End.SETTLED, End.WORSE, End.FLAT, End.PERFECT, End.LIMIT)
 
 
 def select(
@@ -190,9 +190,9 @@ class _Search:
             highest = _LONGEST * first
         null = next(point for point in self.nulls if point.epsilon == epsilon)
         chance_level = max(chance_correlation(o) for o in objectives)
-        return Schedule(
-            s, first, s.C_max or highest, null, self.metric.greater_is_better, chance_level, self._noise(objectives[0])
-        )
+        noise, classifies = self._noise(objectives[0]), task.loss.classifies
+        greater = self.metric.greater_is_better
+        return Schedule(s, first, s.C_max or highest, null, greater, chance_level, noise, classifies)
 
     def _noise(self, objective: Objective) -> float:
         """What a certified gap leaves open of held-out losses; steps of Newton's method end far below theirs.

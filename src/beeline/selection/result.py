@@ -31,6 +31,7 @@ class End(Enum):
     SETTLED = "the weights no longer change with C"
     WORSE = "scores on held-out rows have become worse"
     FLAT = "scores on held-out rows no longer improve"
+    PERFECT = "held-out rows cost next to nothing"
     LIMIT = "C reached its upper limit"
     TIME = "the time limit was reached"
     FAILED = "a training failed"
@@ -126,6 +127,8 @@ class Selection:
         The rule by which the path ended, as in `Selecting`.
     concerns
         What was warned of: trainings that met a limit, scores that are no better than without a model, and the like.
+    total_weight
+        Of all rows, where the user's parameter is alpha = 1/(C·total_weight); None: it is C.
     """
 
     curve: tuple[PathPoint, ...]
@@ -139,6 +142,7 @@ class Selection:
     null_score: float = math.nan
     stop: Stop = "paper"
     concerns: tuple[Concern, ...] = ()
+    total_weight: float | None = None
 
     def __post_init__(self) -> None:
         as_choice("rule", self.rule, get_args(Rule))
@@ -170,7 +174,10 @@ class Selection:
         """What happened, in words."""
         values = count(len(self.curve), "value")
         place = "the best" if self.rule == "best" else "the smallest within one standard error of the best"
-        return f"{self.metric} {self.best_score:.5g} at C = {self.best_C:.6g}, {place} of {values}; {self.end.value}"
+        strength = f"C = {self.best_C:.6g}"
+        if self.total_weight is not None:
+            strength = f"alpha = {1 / (self.best_C * self.total_weight):.6g}"
+        return f"{self.metric} {self.best_score:.5g} at {strength}, {place} of {values}; {self.end.value}"
 
     def __repr__(self) -> str:
         return f"Selection({self.sentence})"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from beeline.selection.result import End, PathPoint, choose
 from beeline.selection.selecting import Selecting
 
-__all__ = ["Schedule", "is_noticeable", "scores_have_settled", "weights_have_settled"]
+__all__ = ["Schedule", "is_noticeable", "is_perfect", "scores_have_settled", "weights_have_settled"]
 
 _SETTLED = 3  # (24): t = −2, −1, 0
 _FAR = 8.0  # times a C, over which a path that goes nowhere is followed
@@ -20,6 +20,7 @@ _OVERFITTED = 0.25  # of the loss on held-out rows, below which that of training
 _NOTHING_TO_TELL = 0.05  # of the same, below which losses tell nothing of larger values of C
 _RISEN = 0.05  # of the loss on held-out rows, by which it may rise where a feature is to be heard yet
 _MOSTLY_LEARNED = 0.1  # of the training loss without a model, that is left
+_PERFECT = 1e-3  # of the losses and the error without a model, from where on nothing is left to gain
 _MOST_DOWN = 12  # values of C below the first
 
 
@@ -44,6 +45,8 @@ class Schedule:
         What of `PathPoint.residual_correlation` means nothing.
     noise
         The part of what was gained by which held-out losses differ between folds that are solved equally well.
+    classifies
+        Whether labels are classes, which may be separable: then the losses fall for ever as C grows.
     """
 
     selecting: Selecting
@@ -53,6 +56,7 @@ class Schedule:
     greater_is_better: bool
     chance_level: float = math.inf
     noise: float = 0.0
+    classifies: bool = False
 
     def next(self, done: Sequence[PathPoint]) -> float | End:
         """The C that comes after these, in the order in which they were tried; or why there is none."""
@@ -82,6 +86,8 @@ class Schedule:
             if weights_have_settled(up):
                 return End.SETTLED
             patience = max(2, round(math.log(_FAR) / math.log(s.delta)))
+            if s.stop == "auto" and self.classifies and is_perfect(up[-1], self.null, self.greater_is_better):
+                return End.PERFECT
             if s.stop == "auto" and (end := self._settled_scores(up, patience)):
                 return end
         return End.LIMIT if up[-1].C * s.delta > self.highest * (1 + 1e-9) else None
@@ -162,6 +168,13 @@ def scores_have_settled(
         return End.FLAT
     before = path[-1 - patience].training_loss
     return End.FLAT if before - path[-1].training_loss <= _CLEARLY * abs(before) else None
+
+
+def is_perfect(point: PathPoint, null: PathPoint, greater_is_better: bool) -> bool:
+    """Whether rows, held out or not, cost next to nothing: of separable classes, any larger C is better yet."""
+    errors = [_error(one.score, greater_is_better) for one in (point, null)]
+    pairs = [errors, [point.loss, null.loss], [point.training_loss, null.training_loss]]
+    return all(now <= _PERFECT * abs(without) for now, without in pairs)
 
 
 def is_noticeable(score: float, without: float, greater_is_better: bool) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from beeline._sentences import Argument, Sentence
 from beeline._warnings import calls_inside
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import Loss, is_built_in
+from beeline.losses import Loss, Truncated, is_built_in
 from beeline.solvers.base import Result, Solver, Status
 
 __all__ = ["Concern", "concern_about_scale", "concern_about_zero", "concerns_about", "gained", "warn_of"]
@@ -145,6 +145,12 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
         )
     if loss.zero_is_optimal:
         return concern_about_zero(loss).sentence
+    if isinstance(loss, Truncated):
+        return Sentence(
+            "the model is no better than its intercept alone: C is so small (or alpha so large), or rows lie so far "
+            "out in a feature that the model bends to them; scale the features or remove such rows, raise C "
+            "(lower alpha), or let 'auto' choose it"
+        )
     balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if loss.classifies else ()
     return Sentence(
         "the model is no better than its intercept alone, which is the optimum where C is so small (or alpha so "

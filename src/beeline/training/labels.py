@@ -24,11 +24,13 @@ __all__ = [
     "find_sets",
     "first_fraction",
     "numbered",
+    "refuse_inexact",
 ]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 _WIDEST = 1 << 20  # of whole-number labels that are counted instead of sorted
+_INEXACT = 2.0**53  # from here on, float64 has no place for every whole number
 _PIECE = 1 << 16  # labels that are looked at together
 
 
@@ -64,6 +66,8 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
     texts
         Where the labels are numbers of texts, those texts.
     """
+    if texts is None:
+        refuse_inexact(y)
     if (two := _as_two(y)) is None and (row := first_fraction(y)) is not None:
         raise LabelError(
             f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
@@ -101,6 +105,8 @@ def find_sets(y: AnyArray | LabelSets, texts: tuple[str, ...] | None = None) -> 
     """
     names: AnyArray
     if isinstance(y, LabelSets):
+        if texts is None:
+            refuse_inexact(y.stored(), np.repeat(np.arange(len(y)), np.diff(y.indptr)))
         names, place = np.unique(y.stored(), return_inverse=True)
         signs = np.full((len(y), len(names)), -1.0)
         signs[np.repeat(np.arange(len(y)), np.diff(y.indptr)), place.reshape(-1)] = 1.0
@@ -146,6 +152,28 @@ def first_fraction(y: AnyArray) -> int | None:
             if not (whole := y[piece] == np.floor(y[piece])).all():
                 return int(piece.start + np.argmin(whole))
     return None
+
+
+def refuse_inexact(y: AnyArray, rows: Ints | None = None, first_row: int = 0) -> None:
+    """Raise where different whole numbers that were read as labels would have become the same class.
+
+    Parameters
+    ----------
+    y
+        The labels.
+    rows
+        The row of each label; None: one label a row.
+    first_row
+        The number of the first row, for messages.
+    """
+    if y.dtype != np.float64 or not len(y) or not max(-y.min(), y.max()) >= _INEXACT:
+        return
+    place = int(np.argmax(np.abs(y) >= _INEXACT))
+    row, label = first_row + (place if rows is None else int(rows[place])), f"{y[place]:.0f}"
+    raise LabelError(
+        f"row {row} has the label {label}, and whole numbers as large as that cannot all be told apart; write labels "
+        f"as text, such as id_{label}, or number the classes from 1"
+    )
 
 
 def _present(y: AnyArray) -> AnyArray | None:

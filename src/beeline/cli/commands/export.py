@@ -23,8 +23,11 @@ _ENDINGS: dict[str, Format] = {
 
 def export(
     model: Annotated[str, Positional("MODEL")],
-    file: Annotated[str, Positional("FILE")],
+    file: Annotated[str | None, Positional("[FILE]")] = None,
     *,
+    output: Annotated[
+        str | None, Option("The same as FILE, as other commands call it.", ("--output", "-o"), metavar="FILE")
+    ] = None,
     to: Annotated[
         Format | None,
         Option(
@@ -54,6 +57,9 @@ def export(
         from beeline.exceptions import ParameterError
         from beeline.model.file import load_model
 
+        if (file is None) == (output is None):
+            raise ParameterError("say once where the model is to go: as FILE, or by ", Argument("output"))
+        file = str(file or output)
         refuse_same_file(file, [model])
         chosen = to or _format_of(file, model)
         if precision is not None and chosen != "onnx":

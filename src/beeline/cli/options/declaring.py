@@ -63,6 +63,10 @@ class PanelOption(click.Option):
         self.panel = panel
 
 
+# What people call options that are none of a command's, and the one that they mean.
+_CALLED_ELSEWHERE = dict.fromkeys(("--query", "--group", "--groups"), "--qid")
+
+
 class _Formatter(click.HelpFormatter):
     """Headings that are easily found."""
 
@@ -78,6 +82,16 @@ class Command(click.Command):
     """A sub-command, whose options are shown in panels."""
 
     context_class = _Context
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, which is told of options that have other names elsewhere."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            meant = _CALLED_ELSEWHERE.get(error.option_name)
+            if meant is None or not any(meant in param.opts for param in self.params):
+                raise
+            raise click.NoSuchOption(error.option_name, possibilities=[meant], ctx=ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A list for each panel, that of no panel first."""

@@ -278,10 +278,18 @@ def _named_value(option: str, item: str) -> tuple[str, Any]:
     try:
         value = words_of_python[text] if text in words_of_python else json.loads(text)
     except ValueError:
-        value = text or None
+        value = _as_number(text)
     if not (name and sign and text and isinstance(value, kinds)):
         raise ParameterError(Argument(option), f" must be a name with {words}, not {item!r}")
     return name, value
+
+
+def _as_number(text: str) -> float | str:
+    """Numbers as people write them and JSON does not, such as .9 and +1; other texts as they are."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _parse_seconds(text: str) -> float:

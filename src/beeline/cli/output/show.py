@@ -191,7 +191,7 @@ def _number_column(column: Facts) -> str:
     name = escape_markup(column["name"])
     if column["width"] > 1:
         name += f"[dim] × {column['width']:,}[/]"
-    return name if column["fill"] is None else f"{name}[dim] (missing: {number_text(column['fill'])})[/]"
+    return name if column["fill"] is None else f"{name}[dim] (missing values become {number_text(column['fill'])})[/]"
 
 
 def _some(names: list[str], most: int) -> str:

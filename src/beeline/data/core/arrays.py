@@ -14,7 +14,7 @@ from beeline.data.core.dataset import ArrayDataset
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, LabelError
 
-__all__ = ["from_arrays", "is_array"]
+__all__ = ["from_arrays", "is_array", "weights_of"]
 
 
 _FOR_TEXTS = (
@@ -67,7 +67,7 @@ def from_arrays(
         block = replace(
             block,
             labels=None if y is None else _labels(y),
-            weights=None if weights is None else _weights(weights),
+            weights=None if weights is None else weights_of(weights),
             queries=None if queries is None else _queries(queries),
         )
     finite = not allow_nonfinite
@@ -109,7 +109,8 @@ def _labels(y: AnyArray | LabelSets) -> Labels:
     return y if isinstance(y, LabelSets) else _floats(y, "labels", LabelError)
 
 
-def _weights(weights: AnyArray) -> Floats:
+def weights_of(weights: AnyArray) -> Floats:
+    """Weights as numbers; one that is negative or not finite raises with its row."""
     values = _floats(weights, "weights", DataError)
     if len(values) and values.min() < 0:
         raise DataError(f"weights must not be negative; the one of row {int(values.argmin())} is {values.min()}")

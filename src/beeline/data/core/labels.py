@@ -1,15 +1,17 @@
-"""Label sets: zero, one or several labels a row."""
+"""Label sets: zero, one or several labels a row; and labels that are no labels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from beeline._types import Floats, Ints
+from beeline._types import AnyArray, Floats, Ints
+from beeline.exceptions import LabelError
 
-__all__ = ["LabelSets"]
+__all__ = ["LabelSets", "refuse_missing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +56,22 @@ def _positions(counts: Ints) -> Ints:
     positions = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=positions[1:])
     return positions
+
+
+def refuse_missing(labels: AnyArray, *, infinite: bool = True) -> None:
+    """Raise where a row has None, NaN, pandas' NA or, unless they may pass, an infinite number for a label."""
+    if labels.dtype.kind == "f":
+        flawed = ~np.isfinite(labels) if infinite else np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        flawed = np.array([_is_missing(label) for label in labels.ravel()], bool).reshape(labels.shape)
+    else:
+        return
+    if labels.ndim and flawed.any():
+        place = np.unravel_index(int(np.argmax(flawed)), labels.shape)
+        raise LabelError(f"row {place[0]} has the label {labels[place]}; give it one that is known, or remove the row")
+
+
+def _is_missing(label: object) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # whose comparisons are neither true nor false
+        return True
+    return isinstance(label, float) and math.isnan(label)

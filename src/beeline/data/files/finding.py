@@ -136,7 +136,8 @@ def find_files(source: PathLike | Sequence[PathLike]) -> list[SourceFile]:
     several: Sequence[Any] = [source] if one else list(cast("Sequence[PathLike]", source))
     if not all(isinstance(item, (str, os.PathLike)) for item in several):
         raise ParameterError(
-            f"a source is a path, several paths, an array, a matrix or a frame, not {type(source).__name__}",
+            f"a source is a path, several paths, an array, a matrix or a frame, not {type(source).__name__}"
+            f"{'; of rows with labels make a data set, by from_arrays(X, y)' if isinstance(source, tuple) else ''}",
             parameter="source",
         )
     if not several:

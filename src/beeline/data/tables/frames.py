@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from beeline.data.options import ReadOptions
 from beeline.data.reader import Progress, warn_of_passed_over
 from beeline.exceptions import DataError
 
-__all__ = ["from_frame", "has_text", "is_frame"]
+__all__ = ["from_frame", "is_frame", "is_plain_numbers"]
 
 _FRAMES = {
     "pandas": ("DataFrame",),
@@ -21,29 +22,35 @@ _FRAMES = {
     "pyarrow": ("Table", "RecordBatch", "RecordBatchReader"),
 }
 
+# What pandas calls objects that are texts, dates or times.
+_OBJECTS = ("string", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+
 
 def is_frame(obj: object) -> bool:
     """Whether it is a pandas or polars frame or a pyarrow table, without importing any of these packages."""
     return _package(obj) is not None
 
 
-def has_text(frame: Any) -> bool:  # noqa: ANN401
-    """Whether a column of a frame or table holds text, or categories that are texts."""
+def is_plain_numbers(frame: Any) -> bool:  # noqa: ANN401
+    """Whether a frame or table is as good as an array: no column holds text, categories, or dates and times."""
     if _package(frame) == "pandas":
-        return any(_pandas_text(column, kind) for (_, column), kind in zip(frame.items(), frame.dtypes, strict=True))
+        columns = zip(frame.items(), frame.dtypes, strict=True)
+        return not any(_needs_reading(column, kind) for (_, column), kind in columns)
+    import pyarrow as pa
+
     from beeline.data.tables.batches import is_text
 
-    return any(is_text(kind) for kind in _as_arrow(frame).schema.types)
+    special = (is_text, pa.types.is_dictionary, pa.types.is_temporal)
+    return not any(has(kind) for kind in _as_arrow(frame).schema.types for has in special)
 
 
-def _pandas_text(column: Any, kind: Any) -> bool:  # noqa: ANN401
+def _needs_reading(column: Any, kind: Any) -> bool:  # noqa: ANN401
     from pandas.api.types import infer_dtype, is_string_dtype
 
-    if kind.name == "category":
-        return _pandas_text(column.cat.categories, column.cat.categories.dtype)
     if kind.name == "object":
-        return bool(infer_dtype(column, skipna=True) == "string")
-    return bool(is_string_dtype(kind))
+        return bool(infer_dtype(column, skipna=True) in _OBJECTS)
+    # Periods and times of a zone are of the kinds O and M.
+    return kind.name == "category" or kind.kind in "mM" or kind.name.startswith("period") or bool(is_string_dtype(kind))
 
 
 def _package(obj: object) -> str | None:
@@ -72,7 +79,7 @@ def from_frame(frame: Any, options: ReadOptions | None = None, progress: Progres
     from beeline.data.tables.columnar import MemorySource
     from beeline.data.tables.reader import TableReader
 
-    options = options or ReadOptions()
+    options = _with_categories(frame, options or ReadOptions())
     options.refuse(("format", "delimiter", "header", "skip_bad_lines"), "a table in memory")
     rows = _pandas_rows(frame, options)
     table = _as_arrow(frame if rows is None else frame.iloc[:0])
@@ -89,6 +96,22 @@ def from_frame(frame: Any, options: ReadOptions | None = None, progress: Progres
     data = reader.read()
     warn_of_passed_over(reader)
     return data
+
+
+def _with_categories(frame: Any, options: ReadOptions) -> ReadOptions:  # noqa: ANN401
+    """The options, by which numbers that pandas was told to be categories are names; those of a label stay numbers.
+
+    In Arrow a dictionary of numbers is but a way to store them, which says nothing about what they mean.
+    """
+    if _package(frame) != "pandas" or options.recipe is not None:
+        return options
+    named = {options.label, options.weight, options.query, *options.ignore, *options.text}
+    numbers = [
+        name
+        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        if kind.name == "category" and kind.categories.dtype.kind in "biuf" and name not in named
+    ]
+    return replace(options, text=(*options.text, *map(str, numbers))) if numbers else options
 
 
 def _is_plain(options: ReadOptions) -> bool:

@@ -90,7 +90,6 @@ def _roles(names: Sequence[str], options: ReadOptions, where: str, index: Sequen
                 f"{where}the recipe does not know column{'s' * several} {shortened([repr(name) for name in strange])}; "
                 f"leave {'them' if several else 'it'} out with ",
                 Argument("extra", "ignore"),
-                *(() if several else (", or ", Argument("ignore", strange))),
             )
         )
     return replace(roles, ignored=roles.ignored + tuple(strange))
