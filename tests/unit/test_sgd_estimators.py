@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier as TheirClassifier
 
 import beeline
 from beeline import Model, SGDClassifier, SGDRegressor
-from beeline.exceptions import ConvergenceWarning, LabelError, ModelError, ParameterError
+from beeline.exceptions import ConvergenceWarning, LabelError, ModelError, ModelWarning, ParameterError
 
 RNG = np.random.default_rng(1)
 N = 6000
@@ -188,3 +188,15 @@ def test_no_worse_than_theirs():
         theirs.partial_fit(X[part] * [1, 100, 0.01, 1, 1], Y[part], classes=np.unique(Y))
     ours = learned(SGDClassifier(), rows=X * [1, 100, 0.01, 1, 1])
     assert ours.score(X * [1, 100, 0.01, 1, 1], Y) > theirs.score(X * [1, 100, 0.01, 1, 1], Y)
+
+
+def test_offsets_of_features_do_not_matter():
+    assert SGDRegressor().fit(X + 1e6, T).score(X + 1e6, T) > 0.999
+    assert SGDClassifier().fit(X + 1e6, Y).score(X + 1e6, Y) > 0.95
+    assert learned(SGDRegressor(), T, X + 1e6).score(X + 1e6, T) > 0.999
+
+
+def test_offsets_that_swallow_the_spread_are_told():
+    with pytest.warns(ConvergenceWarning, match="5 features have an offset"), pytest.warns(ModelWarning):
+        model = SGDClassifier().fit(X + 1e9, Y == "oak")
+    assert "optimum" not in " ".join(model.report_.concerns)  # which would be false: a larger C is no help
