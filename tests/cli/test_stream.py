@@ -166,3 +166,9 @@ def test_alpha_is_another_word_for_c(quickly, rows):
     done_well(quickly("train", "a.svm", "--C", str(1 / 3), "-o", "c", "--tol", "1e-9", "--loss", "logistic"))
     alpha, c = (Model.load(rows / name) for name in ("alpha", "c"))
     np.testing.assert_allclose(alpha.weights, c.weights, rtol=1e-3, atol=1e-4)
+
+
+def test_a_model_that_is_worth_nothing_is_told(quickly, rows):
+    done = quickly("train", "a.svm", "--stream", "--alpha", "1e10", "-o", "nothing")
+    assert done.returncode == 3
+    assert "better than without a model" in done.stderr

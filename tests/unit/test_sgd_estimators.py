@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier as TheirClassifier
 
 import beeline
 from beeline import Model, SGDClassifier, SGDRegressor
-from beeline.exceptions import ConvergenceWarning, LabelError, ModelError, ParameterError
+from beeline.exceptions import ConvergenceWarning, DataError, LabelError, ModelError, ModelWarning, ParameterError
 
 RNG = np.random.default_rng(1)
 N = 6000
@@ -188,3 +188,74 @@ def test_no_worse_than_theirs():
         theirs.partial_fit(X[part] * [1, 100, 0.01, 1, 1], Y[part], classes=np.unique(Y))
     ours = learned(SGDClassifier(), rows=X * [1, 100, 0.01, 1, 1])
     assert ours.score(X * [1, 100, 0.01, 1, 1], Y) > theirs.score(X * [1, 100, 0.01, 1, 1], Y)
+
+
+def test_offsets_of_features_do_not_matter():
+    assert SGDRegressor().fit(X + 1e6, T).score(X + 1e6, T) > 0.999
+    assert SGDClassifier().fit(X + 1e6, Y).score(X + 1e6, Y) > 0.95
+    assert learned(SGDRegressor(), T, X + 1e6).score(X + 1e6, T) > 0.999
+
+
+def test_offsets_that_swallow_the_spread_are_told():
+    with pytest.warns(ConvergenceWarning, match="5 features have an offset"), pytest.warns(ModelWarning):
+        model = SGDClassifier().fit(X + 1e9, Y == "oak")
+    assert "optimum" not in " ".join(model.report_.concerns)  # which would be false: a larger C is no help
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "perceptron", "crammer_singer"])
+@pytest.mark.parametrize("labels", [Y, Y == "oak"])
+def test_classes_learned_from_nothing_are_told(loss, labels):
+    assert "better than without a model" in learned(SGDClassifier(loss, alpha=1e10), labels).report_.concerns[0]
+    if loss != "perceptron" or labels is not Y:  # each class against the rest, it stays at zero
+        assert learned(SGDClassifier(loss), labels).report_.concerns == ()
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "quantile"])
+def test_numbers_learned_from_nothing_are_told(loss):
+    noisy = T + 20 * np.random.default_rng(0).standard_normal(N)
+    assert "better than without a model" in learned(SGDRegressor(loss, alpha=1e10), T).report_.concerns[0]
+    assert "hardly better" not in " ".join(learned(SGDRegressor(loss), noisy).report_.concerns)
+
+
+def test_other_models_that_are_worth_nothing():
+    assert "5 features have an offset" in learned(SGDClassifier(), Y, X + 1e9).report_.concerns[0]
+    assert "lower alpha" in learned(SGDClassifier(), Y, X * 1e-12).report_.concerns[0]
+    small = learned(SGDRegressor("epsilon_insensitive"), 1e-6 * T)
+    assert "lower epsilon" in small.report_.concerns[0]
+    assert learned(SGDRegressor("epsilon_insensitive"), np.ones(N)).report_.concerns == ()  # nothing was to be learned
+    with pytest.warns(ModelWarning, match="better than without"):
+        beeline.fit_stream(iter([(X, Y)]), alpha=1e10)
+    with pytest.warns(ModelWarning, match="better than without"):
+        SGDClassifier(alpha=1e10).fit(iter([(X, Y)]))
+
+
+def test_what_is_known_of_a_model_without_worth_goes_on(tmp_path):
+    first = SGDRegressor(alpha=1e10).partial_fit(X[:500], T[:500])
+    first.model_.save(tmp_path / "model")
+    again = SGDRegressor.from_model(tmp_path / "model")
+    for estimator in (first, again):
+        estimator.partial_fit(X[500:1500], T[500:1500])
+    assert first.report_.concerns == again.report_.concerns != ()
+
+
+def test_rows_without_a_weight_are_refused():
+    for estimator, labels in ((SGDClassifier(), Y), (SGDRegressor(), T)):
+        with pytest.raises(DataError, match="all sample weights are zero"):
+            estimator.partial_fit(X, labels, sample_weight=np.zeros(N))
+    with pytest.raises(ParameterError, match="fewer than two classes a weight"):
+        SGDClassifier(class_weight={"ash": 0, "birch": 0, "oak": 0}).partial_fit(X, Y)
+    with pytest.raises(DataError, match="all sample weights are zero"):
+        beeline.fit_stream(iter([(X, Y, np.zeros(N))]))
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
+def test_sentences_have_numbers(loss):
+    first = SGDRegressor(loss).partial_fit(X, T).report_.sentence
+    assert "nan" not in first
+    assert "of the last" not in first
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), "1s"])
+def test_time_limits_are_checked(limit):
+    with pytest.raises(ParameterError, match="time_limit"):
+        SGDClassifier(time_limit=limit).partial_fit(X, Y)

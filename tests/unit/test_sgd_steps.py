@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from beeline.data.core.arrays import from_arrays
 from beeline.kernels import AveragedSteps, PegasosSteps
 from beeline.losses import LOSSES
-from beeline.solvers.stochastic.scales import Scales
+from beeline.solvers.stochastic.scales import ColumnSums, Scales
 
 NAMES = ("hinge", "squared_hinge", "logistic")
 RNG = np.random.default_rng(0)
@@ -157,6 +157,26 @@ def test_scales_do_not_depend_on_units():
         assert_allclose(scales.squares / scales.squares[0], (rows.std(axis=0) / rows[:, 0].std()) ** 2, rtol=1e-6)
         assert_allclose(scales.means, rows.mean(axis=0))
     assert not Scales.of(from_arrays(dense).block, intercept=True, centres=False).means.any()
+
+
+def test_scales_do_not_depend_on_offsets():
+    """Nor on how rows come: the spread around a mean of a million is not the difference of two sums of squares."""
+    rows = RNG.normal(size=(600, 3))
+    known = Scales.of(from_arrays(rows).block, intercept=True, centres=True)
+    for layout in (np.asarray, scipy.sparse.csr_array):
+        sums = ColumnSums.of_nothing(3)
+        for part in np.split(rows + 1e6, 3):
+            sums.add(from_arrays(layout(part)).block)
+        found = sums.scales(None, intercept=True, centres=True)
+        assert_allclose(found.squares / found.intercept, known.squares / known.intercept, rtol=0.05)
+        assert not sums.drowned(found)
+
+
+def test_columns_are_drowned_that_differ_in_their_last_digits():
+    rows = np.column_stack([RNG.normal(size=500) + 1e9, RNG.normal(size=500), np.full(500, 0.1)])
+    sums = ColumnSums.of_nothing(3)
+    sums.add(from_arrays(rows).block)
+    assert sums.drowned(sums.scales(None, intercept=True, centres=True)) == 1
 
 
 def test_sparse_columns_share_a_scale_unless_they_differ_much():

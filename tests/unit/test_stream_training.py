@@ -18,7 +18,7 @@ import beeline
 from beeline import Model
 from beeline.data.files.tensors import checksum, read_tensors, write_tensors
 from beeline.data.streaming import LabelledRows
-from beeline.exceptions import CorruptModelError, DataError, LabelError, ModelError, ParameterError
+from beeline.exceptions import CorruptModelError, DataError, LabelError, ModelError, ModelWarning, ParameterError
 from beeline.fitting.online import Online
 from beeline.fitting.online_settings import online_settings
 from beeline.fitting.stream import _buffers
@@ -253,7 +253,8 @@ def test_other_refusals():
 
 
 def test_class_weights_of_classes_that_never_came():
-    model = beeline.fit_stream(batches(), class_weight={7: 2.0})
+    with pytest.warns(ModelWarning, match="no row had"):
+        model = beeline.fit_stream(batches(), class_weight={7: 2.0})
     assert model.report.concerns == ("class_weight names classes that no row had: 7",)
 
 

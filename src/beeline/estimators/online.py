@@ -32,6 +32,7 @@ from beeline.losses import Loss, get_loss, is_built_in
 from beeline.model import Model
 from beeline.solvers.base import Step
 from beeline.solvers.registry import SolverLike
+from beeline.training.concerns import warn_of
 
 __all__ = ["OnlineEstimator", "Progress"]
 
@@ -108,6 +109,8 @@ class OnlineEstimator(LinearEstimator):
         self._learn_batches(self._going_on(None) if again else self._new_online(None), X, task)
         if task is not None:
             task.end()
+        if self._trained.online is not None:
+            warn_of(self._trained.online.concerns)
         return self
 
     def _solver_for(self, X: Any) -> SolverLike:  # noqa: ANN401
@@ -208,6 +211,7 @@ class OnlineEstimator(LinearEstimator):
 
     def _keep(self, training: StreamTraining) -> Self:
         online = training.learned
+        online.refuse_without_weight()
         names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         self._trained = Learned(None, online, training.status, names)
         self.__dict__.pop("results_", None)

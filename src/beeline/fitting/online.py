@@ -20,7 +20,7 @@ from beeline.data.core.magnitude import refuse_large_targets, refuse_large_value
 from beeline.data.core.memory import available_memory
 from beeline.data.options import size_in_words
 from beeline.data.recipe.recipe import Recipe
-from beeline.exceptions import CorruptModelError, DataError, LabelError, ModelError, ParameterError
+from beeline.exceptions import CorruptModelError, DataError, LabelError, ModelError, ModelWarning, ParameterError
 from beeline.fitting.class_names import ClassNames
 from beeline.fitting.online_settings import settings_of_model, settings_of_record
 from beeline.fitting.settings import Settings
@@ -29,7 +29,9 @@ from beeline.losses import Softmax, get_loss
 from beeline.model import Model, Report
 from beeline.solvers.registry import the_solver
 from beeline.solvers.stochastic.learner import Progress
-from beeline.solvers.stochastic.sgd import SGD
+from beeline.solvers.stochastic.sgd import SGD, words_for_drowned
+from beeline.training.baseline import Baseline
+from beeline.training.concerns import Concern, concern_about_rows
 from beeline.training.online import OnlineOutputs, OnlineTask
 from beeline.training.task import form_of_classes
 
@@ -99,6 +101,7 @@ class Online:
         self.task = OnlineTask(s.the_loss, s.the_regularizer, float(s.alpha), s.multiclass, s.intercept, solver.options)
         self.names = ClassNames(self.classes, closed=self.classes is not None) if s.the_loss.classifies else None
         self.outputs = OnlineOutputs(self.task)
+        self.baseline = Baseline(self.task)
         if self.names is None:
             for name, unset in (("class_weight", None), ("multiclass", "auto")):
                 if getattr(s, name) != unset:
@@ -152,9 +155,11 @@ class Online:
         found = self.outputs.learn(block, labels, costs, order)
         self.rows += n
         self.total, self.recent = self.total + found, self.recent + found
+        self.baseline.add(labels, costs, found, n_classes)
         if self.rows >= 2 * (self.trace[-1].rows if self.trace else 0):
             self.trace.append(self.point(self.recent))
             self.recent = Progress(0.0, 0.0, 0.0)
+            self.baseline.begin_window()
         return found
 
     def point(self, sums: Progress) -> ProgressPoint:
@@ -178,6 +183,19 @@ class Online:
         self.cost += float(costs.sum())
         mean = self.cost / (self.rows + block.n_rows)
         return costs / mean if mean > 0 else costs
+
+    def refuse_without_weight(self) -> None:
+        """Raise where no row so far has a weight, or those of one class alone have any."""
+        weights = self.settings.class_weight
+        if self.names is not None and isinstance(weights, Mapping) and len(self.names) > 1:
+            weighty = [name for name in self.names.names if weights.get(name, 1.0) > 0]
+            if len(weighty) < 2:
+                raise ParameterError(
+                    Argument("class_weight"),
+                    " leaves fewer than two classes a weight; a classifier needs at least two",
+                )
+        if not self.cost > 0:
+            raise DataError("all sample weights are zero: there is nothing to learn from")
 
     def _class_weights(self) -> Floats | None:
         assert self.names is not None
@@ -215,6 +233,7 @@ class Online:
         s, names = self.settings, self.names
         if not self.rows:
             raise DataError("there were no rows to learn from")
+        self.refuse_without_weight()
         if names is not None and len(names) < 2:
             raise LabelError(
                 f"the rows have only one class so far, {names.names[0]}; a classifier needs at least two classes"
@@ -261,7 +280,7 @@ class Online:
             iterations=len(self.trace),
             seconds=seconds,
             n_rows=self.rows,
-            concerns=self._concerns(),
+            concerns=tuple(concern.sentence for concern in self.concerns),
         )
 
     def sentence(self, status: str = "unproven") -> str:
@@ -272,23 +291,37 @@ class Online:
         if not self.recent.weight > 0 and len(self.trace) > 1:
             last, before = self.trace[-1], self.trace[-2]
         every = self.point(self.total)
+        if not self.total.weight > 0:  # it goes on from a model, with no row so far
+            return said
         if self.names is None:
             said += f"; rows before they were learned from: mean loss {every.loss:.4g}"
-            return said if before is None else f"{said}, of the last {last.loss:.4g}"
+            return said if math.isnan(last.loss) else f"{said}, of the last {last.loss:.4g}"
         by_weight = ", by weight" if self.cost != self.rows else ""
         said += f"; rows before they were learned from{by_weight}: "
         said += f"{percentage(every.error)} wrong, mean loss {every.loss:.4g}"
-        if before is None or not self.recent.weight + (len(self.trace) > 1):
+        if before is None or math.isnan(last.loss):
             return said
         return f"{said}; of the last {percentage(last.error)}, {last.loss:.4g}"
 
-    def _concerns(self) -> tuple[str, ...]:
-        """Class weights of classes that never came."""
+    @property
+    def concerns(self) -> list[Concern]:
+        """Class weights of classes that never came, features that are lost, and a model that is worth nothing."""
+        return [*self._stray_weights(), *self._doubts_of_worth()]
+
+    def _stray_weights(self) -> list[Concern]:
         weights = self.settings.class_weight
         if self.names is None or not isinstance(weights, Mapping):
-            return ()
+            return []
         stray = [str(name) for name in weights if name not in self.names.names]
-        return (f"class_weight names classes that no row had: {', '.join(stray)}",) if stray else ()
+        said = f"class_weight names classes that no row had: {', '.join(stray)}"
+        return [Concern(said, ModelWarning)] if stray else []
+
+    def _doubts_of_worth(self) -> list[Concern]:
+        drowned = self.outputs.learner.drowned
+        found = [Concern(words_for_drowned(drowned), ModelWarning)] if drowned else []
+        if (short := self.baseline.shortfall(self.outputs.n_classes)) is not None:
+            found.append(concern_about_rows(self.settings.the_loss, *short, known=drowned > 0))
+        return found
 
     def to_document(self) -> dict[str, Any]:
         """All that it goes on from: numbers, texts and arrays."""
@@ -305,6 +338,7 @@ class Online:
             "multiclass": self.settings.multiclass,
             "class_weight": [list(pair) for pair in weights.items()] if isinstance(weights, Mapping) else weights,
             "outputs": self.outputs.to_document(),
+            "baseline": self.baseline.to_document(),
         }
 
     @classmethod
@@ -353,6 +387,8 @@ class Online:
         self.outputs = OnlineOutputs.from_document(self.task, document["outputs"])
         if self.outputs.n_classes != (0 if self.names is None else len(self.names)):
             raise ValueError("its classes do not fit")
+        if "baseline" in document:  # the first states had none
+            self.baseline.restore(document["baseline"])
 
     def _begin_from(self, model: Model) -> None:
         """The weights of a model that was trained in another way; its rows count as learned from."""

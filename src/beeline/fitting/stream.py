@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from beeline._numbers import as_number
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
 from beeline._words import percentage
@@ -26,6 +27,7 @@ from beeline.fitting.online import Online
 from beeline.fitting.online_settings import online_settings
 from beeline.fitting.tasks import refuse_without_free_intercept
 from beeline.model import Model
+from beeline.training.concerns import warn_of
 
 __all__ = ["StreamStep", "StreamTraining", "fit_stream"]
 
@@ -122,12 +124,12 @@ def fit_stream(
         online, recipe = Online.of_model(model), model.recipe
     else:
         online, recipe = Online(online_settings(options)), None
-    if time_limit is not None and not 0 < time_limit < math.inf:
-        raise ParameterError(Argument("time_limit"), f" must be positive and finite, not {time_limit!r}")
     training = StreamTraining(online, recipe, time_limit=time_limit, memory=memory, shuffle=shuffle, callback=callback)
     for one in source if isinstance(source, list) else [source]:
         training.add(one, ReadOptions(**reading))
-    return training.model()
+    model = training.model()
+    warn_of(training.learned.concerns)
+    return model
 
 
 @dataclass(eq=False)
@@ -164,6 +166,8 @@ class StreamTraining:
     status: str = "unproven"
 
     def __post_init__(self) -> None:
+        if (limit := self.time_limit) is not None and not 0 < as_number("time_limit", limit) < math.inf:
+            raise ParameterError(Argument("time_limit"), f" must be positive and finite, not {limit!r}")
         budget = None if self.memory is None else parse_size(self.memory)
         self._room = _BUFFER if budget is None else max(1, budget // _PART)
         self._reading = _READING if budget is None else max(1, budget // 2)

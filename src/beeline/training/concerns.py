@@ -12,7 +12,15 @@ from beeline.exceptions import ConvergenceWarning, ModelWarning
 from beeline.losses import Loss, Truncated, is_built_in
 from beeline.solvers.base import Result, Solver, Status
 
-__all__ = ["Concern", "concern_about_scale", "concern_about_zero", "concerns_about", "gained", "warn_of"]
+__all__ = [
+    "Concern",
+    "concern_about_rows",
+    "concern_about_scale",
+    "concern_about_zero",
+    "concerns_about",
+    "gained",
+    "warn_of",
+]
 
 _WORTHLESS = 1e-6  # of J without a model, that a model must at least win
 _MOST_NAMES = 3
@@ -76,6 +84,20 @@ def concern_about_scale(loss: Loss, spread: float) -> Concern:
         f"row, and outliers pull as in least squares; scale the labels up{lower}",
         ModelWarning,
     )
+
+
+def concern_about_rows(loss: Loss, mean: float, null: float, *, known: bool) -> Concern:
+    """That rows, before they were learned from, had such a mean loss, which the intercept alone has nearly too.
+
+    `known`: another concern says why.
+    """
+    if not null > 0 and hasattr(loss, "epsilon"):
+        return Concern(_words_for_worthless(loss, missed=False, free=True), ModelWarning)
+    had = "" if loss.zero_is_optimal else f" (a mean loss of {mean:.4g}; the best intercept alone has {null:.4g} there)"
+    advice = "; lower alpha, scale the features or take another loss, if the features have more to tell"
+    better = "hardly" if mean < null else "no"
+    said = f"the last rows, before they were learned from, were predicted {better} better than without a model{had}"
+    return Concern(said if known else said + advice, ModelWarning)
 
 
 def concern_about_zero(loss: Loss) -> Concern:

@@ -204,8 +204,8 @@ def _is_like(found: Any, known: Any) -> bool:  # noqa: ANN401
     if isinstance(known, np.ndarray):
         return isinstance(found, np.ndarray) and _is_like_array(found, known)
     if isinstance(known, Mapping):
-        same = isinstance(found, Mapping) and found.keys() == known.keys()
-        return same and all(_is_like(found[name], known[name]) for name in known)
+        same = isinstance(found, Mapping) and found.keys() <= known.keys()  # one of an earlier version may know less
+        return same and all(_is_like(found[name], known[name]) for name in found)
     if isinstance(known, list | tuple):
         same = isinstance(found, list | tuple) and len(found) == len(known)
         return same and all(_is_like(one, two) for one, two in zip(found, known, strict=True))

@@ -42,6 +42,7 @@ class Averaged:
         self._sums = ColumnSums.of_nothing(problem.layout.n_features)
         self._looked, self._entries = 0.0, 1.0  # rows at the last look, and entries a row
         self._unit = 1.0  # of step sizes
+        self.drowned = 0  # features whose spread is lost in the rounding of their offset
         self._scales: Scales | None = None
         self._unseen: AnyArray = np.zeros(0, bool)  # columns with scales of their own that are not known yet
         self._searched: Block | None = None  # for entries of theirs
@@ -92,6 +93,7 @@ class Averaged:
         layout = self.problem.layout
         whole = sample if self._sums.n == sample.n_rows else None
         self._scales = self._sums.scales(whole, intercept=layout.has_intercept, centres=layout.intercept == "free")
+        self.drowned = self._sums.drowned(self._scales)
         self._entries, self._looked = self._sums.entries / self._sums.n, self._sums.n
         self._unseen = self._sums.counts == 0 if self._scales.own else np.zeros(0, bool)
         self._lay_out(*self._contents())
@@ -196,11 +198,13 @@ class Averaged:
             "scales": None if self._scales is None else list(self._scales),
             "unseen": np.flatnonzero(self._unseen),
             "counts": [self._begin_at, self._looked, self._entries, self._unit],
+            "drowned": self.drowned,
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Go on from there."""
         self._begin_at, self._looked, self._entries, self._unit = snapshot["counts"]
+        self.drowned = int(snapshot.get("drowned", 0))  # the first states did not say
         if snapshot["start"] is not None:
             self._start = np.array(snapshot["start"])
         if snapshot["sums"] is not None:

@@ -128,6 +128,11 @@ class Learner:
         """How many rows were learned from, with those that led to the start."""
         return self._method.rows
 
+    @property
+    def drowned(self) -> int:
+        """How many features have an offset so large that steps cannot tell their values apart."""
+        return self._method.drowned
+
     def grow(self, n_features: int, n_outputs: int = 1) -> None:
         """Take in features, and classes, that appear later: their weights begin at zero."""
         before = self.layout

@@ -131,7 +131,8 @@ class Learning:
     def _facts(self) -> dict[str, float]:
         """What progressive validation says of the rows since the last step; of those before, if these cost nothing.
 
-        The trend is the change of the mean loss, relatively, from pass to pass.
+        The trend is the change of the mean loss, relatively, from pass to pass. Features whose spread is lost in the
+        rounding of their offset are counted where there are any.
         """
         losses, errors, total = self._since.tolist()
         if total > 0:
@@ -140,6 +141,8 @@ class Learning:
                 self._known["progressive_error"] = errors / total
         if len(self._losses) > 1 and self._losses[-2] > 0:
             self._known["progressive_trend"] = self._losses[-1] / self._losses[-2] - 1
+        if drowned := self.learner.drowned:
+            self._known["drowned_features"] = float(drowned)
         return dict(self._known)
 
     def _objective(self, theta: Floats, loss: float) -> float:

@@ -25,6 +25,8 @@ class Published:
     into their balls: `balls` has them, and the squared norms, for each output.
     """
 
+    drowned = 0  # nothing is centred
+
     def __init__(
         self, problem: Problem, options: SGDOptions, theta: Floats | None = None, rows_before: float = 0.0
     ) -> None:

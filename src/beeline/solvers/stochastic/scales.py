@@ -19,6 +19,9 @@ _SHARE = 1 / 3  # of all non-zeros: dense columns that hold as many are standard
 _FAR = 1.5  # decades from the sparse columns: dense columns that lie beyond are standardised
 _SPREAD = 0.45  # decades: sparse columns whose scales differ by more get one each
 _OFF_CENTRE = 0.25  # of a column's mean square: one whose squared mean is larger is centred
+# Of a column's mean square: a variance that is smaller is rounding, or drowns in that of the steps' own sums.
+_ROUNDING = 1e-14
+_CONSTANT = 1e-29  # of the same: a column with a smaller variance is constant
 
 
 class Scales(NamedTuple):
@@ -78,6 +81,8 @@ class ColumnSums:
     ----------
     counts, squares, sums
         Σ [x_j ≠ 0], Σ x_j² and Σ x_j.
+    deviations
+        Σ (x_j − x̄_j)²: far from zero, squares less a squared mean would be rounding alone.
     n
         How many rows there were.
     """
@@ -85,12 +90,14 @@ class ColumnSums:
     counts: Floats
     squares: Floats
     sums: Floats
+    deviations: Floats
     n: float = 0.0
 
     @classmethod
     def of_nothing(cls, n_features: int) -> ColumnSums:
         """Those of no rows."""
-        return cls(np.zeros(n_features), np.zeros(n_features), np.zeros(n_features))
+        counts, squares, sums, deviations = np.zeros((4, n_features))
+        return cls(counts, squares, sums, deviations)
 
     @property
     def entries(self) -> float:
@@ -99,17 +106,25 @@ class ColumnSums:
 
     def add(self, block: Block) -> None:
         """Look at more rows, which may have fewer columns."""
+        if not block.n_rows:
+            return
         ones, d = np.ones(block.n_rows), block.n_features
         self.counts[:d] += replace(block, values=(block.values != 0).astype(np.float64)).transposed(ones)
         self.squares[:d] += block.gram_diagonal(ones)
-        self.sums[:d] += block.transposed(ones)
+        sums = np.zeros_like(self.sums)
+        sums[:d] = block.transposed(ones)
+        self.deviations[:d] += _deviations(block, sums[:d] / block.n_rows)
+        if self.n:  # means that differ are deviations, too (Chan, Golub & LeVeque 1983)
+            between = self.n * block.n_rows / (self.n + block.n_rows)
+            self.deviations += between * (sums / block.n_rows - self.sums / self.n) ** 2
+        self.sums += sums
         self.n += block.n_rows
 
     def grow(self, n_features: int) -> None:
         """Take in more columns."""
         more = np.zeros(n_features - len(self.counts))
-        self.counts, self.squares, self.sums = (
-            np.append(array, more) for array in (self.counts, self.squares, self.sums)
+        self.counts, self.squares, self.sums, self.deviations = (
+            np.append(array, more) for array in (self.counts, self.squares, self.sums, self.deviations)
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -118,9 +133,17 @@ class ColumnSums:
 
     @classmethod
     def restored(cls, snapshot: Mapping[str, Any]) -> ColumnSums:
-        """Those of a snapshot."""
+        """Those of a snapshot; the first ones had no deviations."""
         counts, squares, sums = (np.array(snapshot[name]) for name in ("counts", "squares", "sums"))
-        return cls(counts, squares, sums, snapshot["n"])
+        n = snapshot["n"]
+        known = snapshot.get("deviations")
+        deviations = np.maximum(squares - sums**2 / max(1.0, n), 0.0) if known is None else np.array(known)
+        return cls(counts, squares, sums, deviations, n)
+
+    def drowned(self, scales: Scales) -> int:
+        """How many columns are centred whose spread is lost in the rounding of their offset, without being constant."""
+        small = self.deviations <= _ROUNDING * self.squares
+        return int(np.count_nonzero(small & (scales.means != 0) & (self.deviations > _CONSTANT * self.squares)))
 
     def scales(self, block: Block | None, *, intercept: bool, centres: bool) -> Scales:
         """The scales of the rows.
@@ -147,17 +170,29 @@ class ColumnSums:
         scales = np.where(sharing & own, usual, shared)
         centred = standard & centres & (means**2 > _OFF_CENTRE * squares / n)
         means = np.where(centred, means, 0.0)
-        variances = np.maximum(squares / n - means**2, 0.0)
+        variances = np.where(centred, self.deviations, squares) / n
         # A column that is constant, but for rounding, says nothing: unit steps along it do no harm.
-        variances = np.where(variances > 1e-12 * squares / n, variances, np.maximum(squares / n, 1e-300))
-        scales = np.where(standard, variances, scales)
+        steady = np.where(variances > _ROUNDING * squares / n, variances, np.maximum(squares / n, 1e-300))
+        scales = np.where(standard, steady, scales)
         constant = 1.0 if intercept else 0.0
         if block is None:
-            length = float(((squares / n - means**2) / scales).sum()) + constant
+            length = float((variances / scales).sum()) + constant
         else:
             length = _median_norm(block, 1 / scales, means, constant)
         length = length if length > 0 else 1.0
         return Scales(scales * length, length, means, shared * length, bool(own))
+
+
+def _deviations(block: Block, means: Floats) -> Floats:
+    """Σ (x_j − μ_j)² over the rows, entry by entry; one that is not stored is zero."""
+    ones = np.ones(block.n_rows)
+    around = means if block.indices is None else means[block.indices]
+    stored = replace(block, values=np.ones(block.values.shape)).transposed(ones)
+    centred = replace(block, values=block.values - around)
+    absent = block.n_rows - stored
+    left = centred.transposed(ones) - absent * means  # by the rounding of the means
+    deviations: Floats = centred.gram_diagonal(ones) + absent * means**2 - left**2 / block.n_rows
+    return np.maximum(deviations, 0.0)
 
 
 def _mean_and_spread(numbers: Floats, weights: Floats) -> tuple[float, float]:

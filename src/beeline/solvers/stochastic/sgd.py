@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from beeline._sentences import Argument, Sentence
+from beeline._words import count
 from beeline.losses import RowLoss
 from beeline.objective import Objective
 from beeline.solvers.base import Solver
@@ -17,7 +18,17 @@ from beeline.solvers.stochastic.learning import Learning
 from beeline.solvers.stochastic.options import SGDOptions
 from beeline.solvers.stochastic.rule import STOCHASTIC_LOSSES, form_of
 
-__all__ = ["SGD", "SGDOptions"]
+__all__ = ["SGD", "SGDOptions", "words_for_drowned"]
+
+
+def words_for_drowned(n: int) -> Sentence:
+    """That of so many features next to nothing was learned, and what to do."""
+    have, their = ("has", "its") if n == 1 else ("have", "their")
+    return Sentence(
+        f"{count(n, 'feature')} {have} an offset more than 10 million times {their} spread, in whose rounding "
+        f"stochastic steps lose what {their} values tell; subtract {their} mean{'s' * (n > 1)}, or read rows with ",
+        Argument("scale", "standard"),
+    )
 
 
 class SGD(Solver):
@@ -88,7 +99,9 @@ class SGD(Solver):
         return isinstance(objective.loss, RowLoss) and form_of(objective.loss) is not None
 
     def concern(self, result: Result) -> str | None:
-        """Only where a limit ended it: that nothing is proven is what it says of itself."""
+        """Only where a limit ended it, or features were lost: that nothing is proven is what it says of itself."""
+        if drowned := int(result.facts.get("drowned_features", 0)):
+            return words_for_drowned(drowned)
         if result.status not in (Status.LIMIT, Status.TIME):
             return super().concern(result) if result.status is not Status.UNPROVEN else None
         name = "max_passes" if result.status is Status.LIMIT else "time_limit"
