@@ -166,3 +166,12 @@ def test_alpha_is_another_word_for_c(quickly, rows):
     done_well(quickly("train", "a.svm", "--C", str(1 / 3), "-o", "c", "--tol", "1e-9", "--loss", "logistic"))
     alpha, c = (Model.load(rows / name) for name in ("alpha", "c"))
     np.testing.assert_allclose(alpha.weights, c.weights, rtol=1e-3, atol=1e-4)
+
+
+def test_rows_without_labels_are_told_of_the_option(quickly, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n3,0\n4,1\n")
+    (tmp_path / "none.csv").write_text("x\n1\n2\n")
+    assert quickly("train", "--stream", "a.csv", "--label", "y", "-o", "s.model").returncode == 0
+    again = quickly("train", "--continue", "s.model", "none.csv", "-o", "t.model")
+    assert "the rows have no labels; name the column that holds them by --label" in again.stderr
