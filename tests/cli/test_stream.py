@@ -172,3 +172,12 @@ def test_a_model_that_is_worth_nothing_is_told(quickly, rows):
     done = quickly("train", "a.svm", "--stream", "--alpha", "1e10", "-o", "nothing")
     assert done.returncode == 3
     assert "better than without a model" in done.stderr
+
+
+def test_rows_without_labels_are_told_of_the_option(quickly, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n3,0\n4,1\n")
+    (tmp_path / "none.csv").write_text("x\n1\n2\n")
+    assert quickly("train", "--stream", "a.csv", "--label", "y", "-o", "s.model").returncode == 0
+    again = quickly("train", "--continue", "s.model", "none.csv", "-o", "t.model")
+    assert "the rows have no labels; name the column that holds them by --label" in again.stderr

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beeline._sentences import Argument
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray
 from beeline._words import count
 from beeline.data.batches import batches_of, gives_batches, is_arrow_stream
@@ -186,7 +186,7 @@ def _arrow_reader(source: Any, options: ReadOptions, progress: Progress | None) 
 
 def _single(labels: AnyArray | LabelSets | None) -> AnyArray:
     if labels is None:
-        raise LabelError("the rows have no labels; say which column holds them when they are read")
+        raise LabelError(Sentence("the rows have no labels; name the column that holds them by ", Argument("label")))
     if isinstance(labels, LabelSets):
         raise LabelError("the rows have sets of labels; a stream trains a model of one label a row")
     return labels

@@ -89,9 +89,9 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             meant = _CALLED_ELSEWHERE.get(error.option_name)
-            if meant is None or not any(meant in param.opts for param in self.params):
-                raise
-            raise click.NoSuchOption(error.option_name, possibilities=[meant], ctx=ctx) from error
+            if meant is not None and any(meant in param.opts for param in self.params):
+                error.possibilities = [meant]  # type: ignore[misc]  # its constructor drops names that look different
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A list for each panel, that of no panel first."""
