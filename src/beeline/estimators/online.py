@@ -115,7 +115,8 @@ class OnlineEstimator(LinearEstimator):
 
     def _solver_for(self, X: Any) -> SolverLike:  # noqa: ANN401
         rows = X.n_rows if isinstance(X, Dataset) else _num_samples(X)
-        exact = rows <= _FEW and self.max_passes >= _ENOUGH
+        # Where zero weights are an optimum, that is all that an exact solver would find.
+        exact = rows <= _FEW and self.max_passes >= _ENOUGH and not get_loss(self.loss).zero_is_optimal
         return self.solver if self.solver != "auto" or exact else "sgd"
 
     def _remember(self, fitted: Fitted) -> None:

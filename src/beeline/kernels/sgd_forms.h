@@ -117,10 +117,10 @@ class ClassForm {
     return found;
   }
 
-  // A binary loss, less its least value.
+  // A binary loss, less its least value, as a step goes by it.
   double above(double z, bool right) const {
     const double y = right ? 1 : -1;
-    return scalar_.at(z, y).value - scalar_.floor(y);
+    return scalar_.at_step(z, y).value - scalar_.floor(y);
   }
 
   bool is_perceptron() const { return kind_ == Kind::kPerceptron; }
@@ -150,7 +150,7 @@ class ClassForm {
     ClassSlopes found;
     std::size_t n = 0;
     for (std::size_t j = 0; j < k; ++j) {
-      const Derivatives d = scalar_.at(z[j], j == y ? 1 : -1);
+      const Derivatives d = scalar_.at_step(z[j], j == y ? 1 : -1);
       found.value += d.value;
       g[j] = static_cast<Real>(d.slope);
       if (d.slope == 0) continue;
