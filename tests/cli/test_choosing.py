@@ -68,7 +68,7 @@ def test_delays_are_a_regression_and_it_is_said_first(quickly, tmp_path, delays)
 def test_a_table_tells_whether_labels_have_decimals(quickly, tmp_path, written):
     grades = RNG.integers(1, 6, 200)
     for name, labels in (("whole", grades), ("decimal", grades.astype(float))):
-        table = pa.table({"x": RNG.standard_normal(200), "grade": labels})
+        table = pa.table({"x": grades + 0.1 * RNG.standard_normal(200), "grade": labels})
         source = tmp_path / f"{name}.{written}"
         if written == "csv":
             rows = (f"{x},{y}" for x, y in zip(table["x"].to_pylist(), labels.tolist(), strict=True))

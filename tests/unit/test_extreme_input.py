@@ -185,9 +185,15 @@ class TestWhatIsNoSetting:
         with pytest.raises(ParameterError, match=sentence):
             fit()
 
-    @pytest.mark.parametrize("labels", [["a", None] * 30, ["a", 1] * 30])
-    def test_labels_of_several_types(self, labels):
-        with pytest.raises(LabelError, match="labels of different types cannot be told apart"):
+    @pytest.mark.parametrize(
+        ("labels", "sentence"),
+        [
+            (["a", None] * 30, "row 1 has the label None; give it one that is known, or remove the row"),
+            (["a", 1] * 30, "labels of different types cannot be told apart"),
+        ],
+    )
+    def test_labels_of_several_types(self, labels, sentence):
+        with pytest.raises(LabelError, match=sentence):
             LogisticRegression().fit(X, np.array(labels, object))
 
     def test_texts_for_a_regression(self):

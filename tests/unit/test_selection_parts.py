@@ -255,7 +255,7 @@ def test_the_stop_ratio_needs_no_data(tol, delta):
     assert_allclose((1 - delta) * w + delta * residual, later.at(w).gradient, rtol=1e-9, atol=1e-12)
     unit = form.with_costs(form.rows.scatter(np.ones(len(y))))
     lockstep = LockstepNewton([unit], [0])
-    lockstep.restore([w])
+    lockstep.move(0, w)
     before = lockstep.passes
     (ratio,) = lockstep.set_strength(1 / (delta * C))
     assert lockstep.passes == before
