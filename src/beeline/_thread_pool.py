@@ -49,9 +49,8 @@ class DaemonThreadPool:
         thread = threading.Thread(target=_serve, args=(self._calls,), name="beeline", daemon=True)
         try:
             thread.start()
-        except (
-            RuntimeError
-        ):  # the system gives no more, or Python, when it shuts down, none: those there are have to do
+        except RuntimeError:
+            # The system gives no more, or Python none, when it shuts down: those that are there have to do.
             if not self._threads and (call := self._calls.get()) is not None:
                 call()
         else:
