@@ -100,7 +100,7 @@ class OnlineEstimator(LinearEstimator):
         self
         """
         if not _comes_once(X):
-            if self.alpha == "auto":
+            if str(self.alpha) == "auto":
                 raise ParameterError(
                     Argument("alpha", "auto"),
                     f" is nothing that {type(self).__name__} searches for; give a number, or let "
