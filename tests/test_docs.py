@@ -147,6 +147,13 @@ def test_every_public_name_is_in_the_reference():
     assert [n for n in beeline.__all__ if n != "__version__" and f"## beeline.{n}\n" not in reference] == []
 
 
+def test_every_solver_is_in_the_table_that_helps_to_choose_one():
+    from beeline.solvers import SOLVERS
+
+    page = (ROOT / "docs" / "solvers.md").read_text(encoding="utf-8")
+    assert [name for name in SOLVERS if f"\n| `{name}` |" not in page] == []
+
+
 def test_no_tracked_file_names_a_place_on_one_machine(tool):
     listed = subprocess.run([tool("git"), "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:

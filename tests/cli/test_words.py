@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from beeline.cli.output.spelling import spelled, spelled_argument
 from beeline.data.options import ReadOptions
 from beeline.fitting import Settings
 from beeline.selection import Selecting
+from beeline.solvers import SOLVERS
 
 SOURCE = Path(__file__).parents[2] / "src" / "beeline"
 
@@ -95,6 +97,14 @@ def test_every_option_is_called_by_its_own_name(command):
     assert len(options) > 30
     for option in options:
         assert spelled_argument(Argument(option.name)) in option.opts
+
+
+def test_examples_of_solver_settings_can_be_said():
+    (option,) = (p for p in app.commands["train"].params if p.name == "solver_setting")
+    examples = re.findall(r"\b(\w+)=", option.help)
+    assert len(examples) == 2
+    known = {field.name for kind in SOLVERS.values() for field in fields(kind.kind_of_options)}
+    assert set(examples) <= known
 
 
 def test_every_parameter_error_names_its_parameter():

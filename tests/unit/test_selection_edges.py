@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from beeline import Lasso, LogisticRegression, from_arrays, select_C
+from beeline import Lasso, LinearModel, LogisticRegression, from_arrays, select_C
 from beeline.exceptions import ConvergenceWarning, LabelError, ModelWarning, ParameterError
 from beeline.fitting import Settings, fit
 from beeline.losses import get_loss
@@ -197,3 +197,12 @@ def test_a_search_speaks_of_the_parameter_that_was_given():
     lasso = Lasso(alpha="auto").fit(X, X[:, 0])
     assert f"at alpha = {lasso.alpha_:.6g}, " in lasso.selection_.sentence
     assert " at C = " not in lasso.selection_.sentence
+
+
+@pytest.mark.parametrize(("loss", "regularizer", "n_classes"), [("softmax", "l2", 5), ("squared_hinge", "l2", 3)])
+def test_a_gradient_that_is_rounding_tells_no_c(loss, regularizer, n_classes):
+    X, y = np.full((60, 3), 0.1), np.arange(60) % n_classes
+    with warnings.catch_warnings(action="ignore", category=ModelWarning):  # that there is nothing to learn
+        model = LinearModel(loss, regularizer, C="auto").fit(X, y)
+    assert model.C_ <= 1  # and not 1e30, by what rounding leaves of a gradient that is zero
+    assert model.report_.gap < 1e-4

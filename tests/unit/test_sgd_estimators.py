@@ -234,6 +234,12 @@ def test_other_models_that_are_worth_nothing():
         SGDClassifier(alpha=1e10).fit(iter([(X, Y)]))
 
 
+def test_a_worthless_model_without_a_certificate_is_not_called_the_optimum():
+    solver = ("sgd", {"variant": "pegasos"})  # whose first steps are as long as alpha is small
+    with pytest.warns(ModelWarning, match="no better than its intercept alone, and how far from the optimum"):
+        SGDClassifier("hinge", alpha=1e-6, fit_intercept=False, solver=solver).fit(100 * X, Y == "oak")
+
+
 def test_what_is_known_of_a_model_without_worth_goes_on(tmp_path):
     first = SGDRegressor(alpha=1e10).partial_fit(X[:500], T[:500])
     first.model_.save(tmp_path / "model")

@@ -72,6 +72,9 @@ def test_names_that_may_have_been_meant():
     [
         (lambda: get_loss("hige"), "there is no loss 'hige'; did you mean 'hinge'?"),
         (lambda: get_loss(np.str_("logstic")), "there is no loss 'logstic'; did you mean 'logistic'?"),
+        (lambda: get_loss("log_loss"), "there is no loss 'log_loss'; it is called 'logistic' here"),
+        (lambda: SGDRegressor("squared_error").fit(X, X[:, 0]), "'squared_error'; it is called 'squared' here"),
+        (lambda: SGDClassifier(alpha="auto").fit(X, TWO), "alpha='auto' is nothing that SGDClassifier searches for"),
         (lambda: get_loss("huber", dleta=1), "the loss 'huber' has no setting 'dleta'; did you mean 'delta'?"),
         (lambda: get_regularizer("elasticnet"), "there is no regularizer 'elasticnet'; did you mean 'elastic_net'?"),
         (lambda: LinearModel(solver="newtn").fit(X, TWO), "there is no solver 'newtn'; did you mean 'newton'"),

@@ -100,6 +100,12 @@ class OnlineEstimator(LinearEstimator):
         self
         """
         if not _comes_once(X):
+            if str(self.alpha) == "auto":
+                raise ParameterError(
+                    Argument("alpha", "auto"),
+                    f" is nothing that {type(self).__name__} searches for; give a number, or let "
+                    "LinearModel(C='auto', solver='sgd') or beeline.select_C search",
+                )
             return super().fit(X, y, sample_weight, groups)
         self._refuse_beside_batches(y, sample_weight, groups)
         task = FitTask.begun(self, None, None, None)

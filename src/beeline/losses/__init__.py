@@ -164,6 +164,16 @@ def loss_settings(name: str) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
+# What other libraries call them.
+_ELSEWHERE = {
+    "log_loss": "logistic",
+    "squared_error": "squared",
+    "absolute_error": "absolute",
+    "pinball": "quantile",
+    "multinomial": "softmax",
+}
+
+
 def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
     """The loss of that name, made with the settings; a loss passes through."""
     if isinstance(loss, Loss):
@@ -171,7 +181,9 @@ def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
     if isinstance(loss, type):
         raise ParameterError(f"give a loss, {loss.__name__}(), and not its class", parameter="loss")
     if not isinstance(loss, str) or loss not in LOSSES:
-        raise ParameterError(f"there is no loss {quoted(loss)}; {offer(loss, sorted(LOSSES))}", parameter="loss")
+        ours = _ELSEWHERE.get(loss) if isinstance(loss, str) else None
+        instead = offer(loss, sorted(LOSSES)) if ours is None else f"it is called {ours!r} here"
+        raise ParameterError(f"there is no loss {quoted(loss)}; {instead}", parameter="loss")
     known = loss_settings(loss)
     for name in settings:
         if name not in known:

@@ -10,11 +10,13 @@ from beeline._numbers import square
 from beeline.engines.verbs import values
 from beeline.kernels import dot
 from beeline.objective import Objective, Point
+from beeline.objective.certificates import rounding_unit
 from beeline.solvers.bundle.planes import balances
 
 __all__ = ["first_C", "highest_C", "lowest_C", "null_C"]
 
 _SOMETHING = 0.1  # of the loss without a model, that a step along its gradient would take at first
+_LEVEL = 1e-13  # of the sizes of all slopes, that is left of their sum at the best intercept
 _WIDTH = 0.1  # of what the labels' scale is, over which kinks are rounded off to have one gradient
 
 # |dl/dz| of a loss whose slope at zero weights is not its steepest; (21) goes by the steepest.
@@ -29,18 +31,26 @@ def first_C(objective: Objective) -> float:  # noqa: N802
     With L1, where the first weight leaves zero: l1/max|v_j| for v, the gradient of the loss without a model. Else
     w_C ≈ −C·v/l2 for small C, and the loss falls by C·‖v‖²/l2: here by a tenth of what it is. Unlike (21), that
     neither depends on the offset of the labels nor on the longest row, and scaled features or labels scale it exactly.
-    The costs of `objective` have C = 1, and its strength is 1.
+    Where v is nothing but rounding, as of features that are constant, it is 1. The costs of `objective` have C = 1, and
+    its strength is 1.
     """
     o, omega = objective, objective.regularizer
     point = _null_point(o)
     if omega.l1:
-        bound = omega.l1 / point.pull if point.pull > 0 else 1.0
+        bound = omega.l1 / point.pull if point.pull > _rounding_of_gradient(point) else 1.0
     else:
         v = point.loss_gradient[: o.n_regularized]
         size = max(o.null.value, 1e-6 * o.null.size)
         norm = dot(v, v)
-        bound = _SOMETHING * size * omega.l2 / norm if norm > 0 and size > 0 else 1.0
+        told = norm > square(_rounding_of_gradient(point))
+        bound = _SOMETHING * size * omega.l2 / norm if told and size > 0 else 1.0
     return min(max(bound, 2.0**-200), 2.0**200)
+
+
+def _rounding_of_gradient(point: Point) -> float:
+    """What rounding, and intercepts that are the best ones but for rounding, may leave of a gradient that is zero."""
+    o = point.objective
+    return (rounding_unit(o) + _LEVEL) * point.slope_size * o.longest_row
 
 
 def _null_point(objective: Objective) -> Point:
@@ -88,7 +98,7 @@ def null_C(objective: Objective) -> float:  # noqa: N802
     """
     point = objective.at().with_best_intercept(1e-6) if balances(objective) else objective.at()
     l1, pull = objective.strength * objective.regularizer.l1, point.pull
-    return power_of_two_below(l1 / pull) if pull > 0 else 1.0
+    return power_of_two_below(l1 / pull) if pull > _rounding_of_gradient(point) else 1.0
 
 
 def highest_C(lowest: float) -> float:  # noqa: N802

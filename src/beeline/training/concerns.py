@@ -64,7 +64,8 @@ def concerns_about(
         among = f" (so did {len(missed) - 1} more of {len(results)} problems)" if len(missed) > 1 else ""
         found.append(Concern(sentence + among, ConvergenceWarning))
     if free or all(_is_worthless(result) for result in results):
-        found.append(Concern(_words_for_worthless(loss, bool(missed), free), ModelWarning))
+        unproven = all(result.status is Status.UNPROVEN for result in results)
+        found.append(Concern(_words_for_worthless(loss, bool(missed), free, unproven), ModelWarning))
     elif hardly:
         found.append(
             Concern(
@@ -157,7 +158,7 @@ def _is_worthless(result: Result) -> bool:
     return result.status is Status.FAILED or gained(result) <= _WORTHLESS
 
 
-def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
+def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = False) -> str:
     if missed:
         return "the model is no better than its intercept alone"
     if free and hasattr(loss, "epsilon"):
@@ -172,6 +173,13 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool) -> str:
             "the model is no better than its intercept alone: C is so small (or alpha so large), or rows lie so far "
             "out in a feature that the model bends to them; scale the features or remove such rows, raise C "
             "(lower alpha), or let 'auto' choose it"
+        )
+    if unproven:
+        return Sentence(
+            "the model is no better than its intercept alone, and how far from the optimum it is nobody knows; scale "
+            "the features, take another C (alpha), or let ",
+            Argument("solver", "auto"),
+            " find the optimum",
         )
     balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if loss.classifies else ()
     return Sentence(

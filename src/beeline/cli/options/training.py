@@ -126,7 +126,7 @@ class TrainingOptions:
     solver_setting: Annotated[
         list[str] | None,
         panel_option(
-            "An option of the solver's own, such as variant=bmrm or memory=20. May be given several times.",
+            "An option of the solver's own, such as variant=bmrm or history=20. May be given several times.",
             "NAME=VALUE",
         ),
     ] = None
@@ -244,7 +244,7 @@ class TrainingOptions:
 # What each option may say, and how that is told.
 _SAID: dict[str, tuple[tuple[type, ...], str]] = {
     "loss_setting": ((int, float, list), "a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]]"),
-    "solver_setting": ((object,), "a value, such as variant=bmrm or memory=20"),
+    "solver_setting": ((object,), "a value, such as variant=bmrm or history=20"),
 }
 
 
