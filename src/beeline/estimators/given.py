@@ -76,7 +76,7 @@ def extra_columns(X: Any, names: AnyArray | None) -> Iterator[None]:  # noqa: AN
     try:
         yield
     except ValueError as error:
-        given = getattr(X, "column_names", None) or getattr(X, "columns", ())  # of Arrow, or of pandas and polars
+        given: Any = getattr(X, "column_names", getattr(X, "columns", ()))  # of Arrow, or of pandas and polars
         if names is not None and is_frame(X) and set(names) < set(given):
             raise ValueError(f"{str(error).rstrip()}\nLeave such columns out with extra='ignore'.") from error
         raise
