@@ -67,6 +67,7 @@ def test_a_command_gets_what_was_said(arguments, said):
         ((), "Missing argument 'WALL...'"),
         (("a",), "Missing option '--name'"),
         (("a", "-n", "x", "--colour", "green"), "'green' is not one of 'red', 'blue'"),
+        (("a", "-n", "x", "--colour", "bleu"), "'--colour': there is no 'bleu'; did you mean 'blue'?"),
         (("a", "-n", "x", "--layers", "0"), "0 is not in the range x>=1"),
         (("a", "-n", "x", "--layers", "many"), "'many' is not a valid integer"),
         (("a", "-n", "x", "--no-dry"), "No such option"),
@@ -95,6 +96,12 @@ def test_every_option_of_beeline_is_shown_under_its_heading():
         for option in command.params:
             if isinstance(option, click.Option):
                 assert option.opts[0] in shown.partition(f"{option.panel}:\n")[2], (name, option.name)
+
+
+def test_every_option_says_what_kind_of_value_it_takes():
+    for name, command in app.commands.items():
+        for option in command.params:
+            assert option.metavar or getattr(option, "is_flag", False), (name, option.name)
 
 
 def test_headings_are_bold_on_a_terminal(terminal):

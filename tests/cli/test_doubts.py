@@ -73,6 +73,13 @@ def test_the_page_shows_it_near_the_top(quickly, tmp_path, rows):
     assert "<aside" not in (tmp_path / "well.html").read_text(encoding="utf-8")
 
 
+def test_inspect_writes_settings_as_people_do(quickly, rows):
+    done_well(quickly("train", rows, "-o", "m", "--C", "2"))
+    shown = " ".join(done_well(quickly("inspect", "m")).split())
+    assert "C 2, " in shown
+    assert "tol 0.0001, max_passes 1000, seed 0" in shown
+
+
 def test_the_page_has_all_settings(quickly, tmp_path):
     (tmp_path / "t.csv").write_text(
         "\n".join(["a,b,y", *(f"{i % 7},{i % 5},{'no' if i % 3 else 'yes'}" for i in range(60))])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
+import beeline
 from beeline.data.options import ReadOptions
 from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import ParameterError
@@ -30,3 +34,21 @@ def test_values_of_the_wrong_kind(options, words):
 
 def test_values_of_the_right_kind():
     ReadOptions(delimiter="\t", label="2", ignore=("a", "b"), recipe=Recipe(n_features=1))
+
+
+@pytest.mark.parametrize(
+    ("read", "sentence"),
+    [
+        (lambda path: beeline.read(path, lable="y"), "reading has no option 'lable'; did you mean 'label' or 'scale'?"),
+        (lambda path: beeline.read(path, lable="y", memory="1M"), "did you mean 'label' or"),
+        (lambda path: beeline.convert(path, path.parent / "s", sclae="standard"), "did you mean 'scale' or"),
+        (lambda path: beeline.read(path, sep=";"), "reading has no option 'sep'; there are format, label, "),
+        (lambda path: beeline.read(np.ones((2, 2)), lable="y"), "did you mean 'label' or"),
+        (lambda path: beeline.fit_stream(path, lable="y"), "did you mean 'label' or"),
+        (lambda path: beeline.fit_stream(path, label="y", los="hinge"), "did you mean 'loss'?"),
+    ],
+)
+def test_misspelt_options_are_asked_about(tmp_path, read, sentence):
+    (tmp_path / "t.csv").write_text("a,y\n1,0\n2,1\n")
+    with pytest.raises(ParameterError, match=re.escape(sentence)):
+        read(tmp_path / "t.csv")

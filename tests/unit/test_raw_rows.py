@@ -195,6 +195,12 @@ def test_frames_of_numbers_may_have_extra_columns_too():
     fitted, wide = beeline.LogisticRegression().fit(numbers, Y), numbers.assign(more=1)[["more", "b", "a"]]
     for asked in (fitted, fitted.model_):
         np.testing.assert_array_equal(asked.predict(wide, extra="ignore"), fitted.predict(numbers))
+    columns = {"a": AGE, "b": AGE, "more": AGE}
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+        with pytest.raises(ValueError, match=r"unseen at fit time:\n- more\nLeave such .* extra='ignore'\.$"):
+            fitted.predict(frame)
+    with pytest.raises(ValueError, match=r"missing:\n- b\n$"):
+        fitted.predict(numbers.rename(columns={"b": "c"}))
     detector = beeline.NoveltyDetector().fit(numbers)
     np.testing.assert_array_equal(detector.predict(wide, extra="ignore"), detector.predict(numbers))
 

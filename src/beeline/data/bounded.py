@@ -91,7 +91,7 @@ def bounded_rows(
     narrow
         Whether values may be float32 where that keeps every digit that is written.
     """
-    options = ReadOptions(**reading)
+    options = ReadOptions.named(reading)
     if len(paths) == 1 and is_store(paths[0]):
         options.refuse(reading, "a store, which is read as it is")
         if room.cache is not None:

@@ -82,7 +82,7 @@ def read(
         return read_bounded(source, memory, cache, progress, options)
     if isinstance(source, ArrayDataset) and not options:
         return source
-    chosen = ReadOptions(**options)
+    chosen = ReadOptions.named(options)
     if is_frame(source):
         return from_frame(source, chosen, progress)
     reader = _as_reader(source, chosen, progress)
@@ -155,7 +155,7 @@ def convert(  # noqa: PLR0913 — what a user may give
                 **options,
             )
     budget = parse_size(memory)
-    chosen = ReadOptions(**options)
+    chosen = ReadOptions.named(options)
     walked = reader = _as_reader(source, chosen, progress)
     with ExitStack() as stack:
         if merge:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from beeline._numbers import as_choice
 from beeline._sentences import Argument
+from beeline._words import offer
 from beeline.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -132,6 +133,15 @@ class ReadOptions:
             raise ParameterError(Argument("hash"), f" must be a number of bits from 1 to 30, not {self.hash}")
         if self.max_categories < 1:
             raise ParameterError(Argument("max_categories"), f" must be at least 1, not {self.max_categories}")
+
+    @classmethod
+    def named(cls, given: Mapping[str, Any]) -> ReadOptions:
+        """The options that somebody gave by name; where there is none of that name, the one like it is asked about."""
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise ParameterError(f"reading has no option {name!r}; {offer(name, known)}", parameter=name)
+        return cls(**given)
 
     @property
     def fills_missing(self) -> bool:

@@ -24,6 +24,7 @@ from beeline.model import Model
 __all__ = [
     "check_classes",
     "check_given_labels",
+    "extra_columns",
     "frame_errors",
     "own_labels",
     "plain_rows",
@@ -66,6 +67,18 @@ def frame_errors(X: Any) -> Iterator[None]:  # noqa: ANN401
     except ValueError:
         if is_frame(X):
             read_frame(X)
+        raise
+
+
+@contextmanager
+def extra_columns(X: Any, names: AnyArray | None) -> Iterator[None]:  # noqa: ANN401
+    """Where scikit-learn refuses a frame for columns that fit has not seen: how to leave them out."""
+    try:
+        yield
+    except ValueError as error:
+        given: Any = getattr(X, "column_names", getattr(X, "columns", ()))  # of Arrow, or of pandas and polars
+        if names is not None and is_frame(X) and set(names) < set(given):
+            raise ValueError(f"{str(error).rstrip()}\nLeave such columns out with extra='ignore'.") from error
         raise
 
 

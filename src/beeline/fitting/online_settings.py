@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, get_args
 
 from beeline._sentences import Argument
+from beeline._words import did_you_mean
+from beeline.data.options import ReadOptions
 from beeline.exceptions import ModelError, ParameterError
 from beeline.fitting.settings import Settings
 from beeline.losses import CrammerSinger, Hinge, Loss, SquaredHinge, get_loss
@@ -50,9 +53,9 @@ def online_settings(given: Mapping[str, Any]) -> Settings:
     """The settings for rows that come once; `alpha` is 1e-6 where it is not given."""
     for name in given:
         if name not in NAMES:
-            raise ParameterError(
-                Argument(name), f" has no meaning for rows that come once; there are {', '.join(NAMES)}"
-            )
+            reading = [field.name for field in fields(ReadOptions)]
+            instead = did_you_mean(name, [*NAMES, *reading]) or f"there are {', '.join(NAMES)}"
+            raise ParameterError(Argument(name), f" has no meaning for rows that come once; {instead}")
     solver = the_solver(given.get("solver", "sgd"))
     if not isinstance(solver, SGD):
         raise ParameterError(

@@ -21,7 +21,8 @@ def index(
         Option(
             "boxes: leaves with bounds on scores, by which it is certain what does not matter. chunks: large leaves, "
             "ranked by some of their rows. forest: metric trees over random parts of the rows. auto: boxes, chunks or "
-            "none, by a look at a sample of the rows."
+            "none, by a look at a sample of the rows.",
+            metavar="KIND",
         ),
     ] = "auto",
     leaf_rows: Annotated[

@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 
+from beeline._words import did_you_mean
 from beeline.cli.output.errors import styled
 
 __all__ = ["Command", "Group", "Option", "PanelOption", "Positional", "as_command"]
@@ -120,6 +121,16 @@ class Group(click.Group):
         return list(self.commands)
 
 
+class OneOf(click.Choice):  # type: ignore[type-arg]
+    """One of some texts; of a text that is like some of them it is asked whether they were meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """The text, if it is one of them."""
+        if value not in self.choices and (question := did_you_mean(value, self.choices)):
+            self.fail(f"there is no {value!r}; {question}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def as_command(function: Callable[..., None]) -> Command:
     """The command that calls a function, with a parameter of type `click.Context` given by click."""
     parameters = inspect.signature(function, eval_str=True).parameters
@@ -173,7 +184,7 @@ def _kind(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
     if get_origin(kind) is list:
         return True, get_args(kind)[0]
     if get_origin(kind) is Literal:
-        return False, click.Choice(get_args(kind))
+        return False, OneOf(get_args(kind))
     return False, kind
 
 

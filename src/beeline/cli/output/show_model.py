@@ -76,7 +76,7 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "scaling", facts["scaling"]
     if facts["settings"]:
         said = {name: value for name, value in facts["settings"].items() if name != "selection"}
-        yield "settings", ", ".join(f"{name} {escape_markup(str(value))}" for name, value in said.items())
+        yield "settings", ", ".join(f"{name} {_said(value)}" for name, value in said.items())
     if found := facts["settings"].get("selection"):
         yield f"{'C' if 'C' in facts['settings'] else 'alpha'} found by", escape_markup(_found(found))
     if facts["report"] is not None:
@@ -90,6 +90,12 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
             yield "[yellow]warning[/]", escape_markup(sentence)
     if facts["format"] == "beeline":
         yield "made by", f"beeline {escape_markup(facts['beeline'])}"
+
+
+def _said(value: Any) -> str:  # noqa: ANN401
+    """A setting as people write it: 1000 where a file has 1000.0."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return escape_markup(str(int(value) if whole else value))
 
 
 def _known(value: float | None) -> str:
