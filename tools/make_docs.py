@@ -122,7 +122,7 @@ def _parts_of(title: str, thing: Any, level: int) -> Iterator[str]:
 
 
 def _signature(thing: Any) -> str:
-    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))  # annotations are kept as text
+    text = re.sub(r"""(: |-> )(['"])(.*?)\2""", r"\1\3", str(inspect.signature(thing)))  # annotations are kept as text
     return text.removesuffix(" -> None")
 
 
