@@ -77,6 +77,13 @@ class TestReports:
         assert HuberRegressor(alpha="auto").fit(X, y).report_.concerns == ()
         assert LinearModel("squared").fit(X, np.random.default_rng(1).normal(size=len(X))).report_.concerns == ()
 
+    @pytest.mark.parametrize("solver", ["auto", "sgd"])
+    def test_it_is_told_without_a_certificate_too(self, solver):
+        estimator = LinearModel("absolute", solver=solver)
+        model, warning = fitted(estimator, 1e6 * X[:, 0], warning=ModelWarning)
+        assert "hardly better than its intercept alone" in str(warning.message)
+        assert (model.report_.sentence.startswith("ended without a certificate")) == (solver == "sgd")
+
     @pytest.mark.parametrize(
         ("loss", "y", "advice"),
         [

@@ -180,7 +180,8 @@ def _checkpoints(
 
 def _hardly_learned(objectives: list[Objective], results: list[Result]) -> bool:
     """Whether no problem has gained anything to speak of, and one feature alone could tell much of what is left."""
-    if any(result.status is not Status.CONVERGED or gained(result) > _LITTLE for result in results):
+    at_an_end = (Status.CONVERGED, Status.UNPROVEN)  # of others it is said what they are short of
+    if any(result.status not in at_an_end or gained(result) > _LITTLE for result in results):
         return False
     o, result = objectives[0], results[0]
     correlation = residual_correlation(o.at(result.theta), feature_spreads(o))
