@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from beeline import LinearSVC, convert
 from beeline.data.core.arrays import from_arrays
+from beeline.data.core.block import Block
+from beeline.data.store import StoreWriter
+from beeline.data.store.reading import ChunkReader
 from beeline.engines import Threads
 from beeline.exceptions import ParameterError
 from beeline.losses import LOSSES as LOSSES_BY_NAME
@@ -78,6 +83,29 @@ def test_a_store_that_does_not_fit_is_read_in_blocks(tmp_path):
     assert there.report_.objective == pytest.approx(here.report_.objective, rel=2e-4)
     little = LinearSVC(loss="hinge", solver="block_cd", C=0.01, memory="100K").fit(store)
     assert little.report_.objective == pytest.approx(here.report_.objective, rel=2e-4)
+
+
+def test_a_pass_reads_every_chunk_once(tmp_path, monkeypatch):
+    rows, labels, memory = np.tile(X, (20, 1)), np.tile(SIGNS, 20), 300_000
+    with StoreWriter(tmp_path / "rows.store", chunk_bytes=2500) as writer:
+        writer.write(Block(rows, 8, labels=labels))
+        store = writer.finish()
+    counts, read = Counter(), ChunkReader.chunk
+
+    def counted(reader, number):
+        counts[number] += 1
+        return read(reader, number)
+
+    monkeypatch.setattr(ChunkReader, "chunk", counted)
+    engine = Threads(memory=memory)
+    o = Objective.of(store, labels, np.ones(len(labels)), Hinge(), L2(), 1.0, "none", engine=engine)
+    steps = BlockCD(1e-9).steps(o, None)
+    first = next(steps)  # which also looks for the longest row
+    counts.clear()
+    second = next(steps)
+    assert store.n_chunks > 8 * store.nbytes // engine.shard_bytes(memory)
+    assert set(counts) == set(range(store.n_chunks))
+    assert set(counts.values()) == {second.passes - first.passes}
 
 
 CLASSES = np.digitize(X @ np.random.default_rng(5).normal(size=8) + RNG.normal(size=700), [-1.0, 1.0, 2.0])

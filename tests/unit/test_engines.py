@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from beeline import from_arrays
+from beeline.data.core.block import Block
+from beeline.data.store import StoreWriter
 from beeline.engines import Threads
 from beeline.engines.queued import QueuedRows, ShardHolder
 from beeline.engines.threads import shards_of
@@ -156,3 +158,25 @@ def test_vectors_know_how_they_are_made():
     while origin is not None and origin[1]:
         origin, depth = origin[1][0].origin, depth + 1
     assert depth <= 2
+
+
+@pytest.mark.parametrize("made", [columns.constant, columns.same])
+def test_entries_of_rows_from_everywhere(tmp_path, made):
+    """Vectors on disk lie in one array, or are one number; those of other engines in a part for each shard."""
+    X = np.random.default_rng(1).normal(size=(400, 3))
+    with StoreWriter(tmp_path / "rows.store", chunk_bytes=500) as writer:
+        writer.write(Block(X, 3))
+        store = writer.finish()
+    for rows in (Threads(memory=20_000).open(store), Threads(n_shards=7).open(store)):
+        assert rows.n_shards > 3
+        picked = np.random.default_rng(2).permutation(400)[:100]
+        numbers = rows.scatter(np.arange(400.0))
+        assert_array_equal(rows.pick(numbers, picked), picked)
+        rows.put(numbers, picked, -1.0 - picked)
+        expected = np.arange(400.0)
+        expected[picked] = -1.0 - picked
+        assert_array_equal(rows.gather_local(numbers), expected)
+        same = rows.map(made, value=2.5)
+        assert_array_equal(rows.pick(same, picked), np.full(100, 2.5))
+        assert rows.sum(columns.total, same).value == (1000.0,)
+        assert_array_equal(rows.gather_local(rows.map(columns.difference, numbers, same)), expected - 2.5)

@@ -80,7 +80,7 @@ def shards_of(data: Dataset, memory: int, n_shards: int | None, groups: Ints | N
 class _LocalVector(RowVector):
     """What lies beside the rows of each shard, here."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("parts", "seen")  # `seen`: of these parts, what `LocalRows` has found
 
     def __init__(self, parts: Sequence[Any], origin: Origin | None = None) -> None:
         self.parts, self.origin = parts, origin  # not by super(): hundreds are made in a millisecond
@@ -219,6 +219,9 @@ class LocalRows(Rows):
     def pick(self, vector: RowVector, positions: Ints) -> AnyArray:
         """The entries of a row vector for some rows."""
         parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
+        if (whole := self._whole(vector)) is not None:
+            self._touched_at(whole, positions)
+            return whole[positions]
         picked = np.empty((len(positions), *parts[0].shape[1:]), parts[0].dtype)
         for part, some, places in self._by_shard(parts, positions):
             picked[some] = part[places]
@@ -226,8 +229,26 @@ class LocalRows(Rows):
 
     def put(self, vector: RowVector, positions: Ints, entries: AnyArray) -> None:
         """Change entries of a row vector for some rows."""
+        if (whole := self._whole(vector)) is not None:
+            whole[positions] = entries
+            self._touched_at(whole, positions)
+            return
         for part, some, places in self._by_shard(vector.parts, positions):  # type: ignore[attr-defined]
             part[places] = entries[some]
+
+    def _whole(self, vector: RowVector) -> AnyArray | None:
+        """The array of all rows of which the shards have views, as they have on disk; None: there is none.
+
+        Rows from everywhere are taken from it at once, and not from one shard after the other: there may be hundreds.
+        """
+        parts: Sequence[Any] = vector.parts  # type: ignore[attr-defined]
+        if self.n_shards == 1 or isinstance(parts, _GivenUp):
+            return None
+        known, whole = getattr(vector, "seen", (None, None))
+        if known is not parts:
+            whole = _whole_of(parts, self.n_rows)
+            vector.seen = parts, whole  # type: ignore[attr-defined]
+        return whole
 
     def _by_shard(self, parts: Sequence[Any], positions: Ints) -> Iterator[tuple[AnyArray, AnyArray | slice, Ints]]:
         """(the part of a vector, which of the positions lie there, and where), shard by shard."""
@@ -253,6 +274,12 @@ class LocalRows(Rows):
         if self._disk is not None:
             self._disk.scratch.touched(min(part.nbytes, _PAGE * count))
 
+    def _touched_at(self, whole: AnyArray, positions: Ints) -> None:
+        """Count pages of a vector on disk by the entries that were looked at."""
+        if self._disk is not None and whole.strides[0]:
+            pages = 1 + int(np.count_nonzero(np.diff(positions // max(1, _PAGE // whole.strides[0]))))
+            self._disk.scratch.touched(min(whole.nbytes, _PAGE * pages))
+
     def read(self, start: int, stop: int) -> Block:
         """Rows start … stop−1, as a view or read."""
         return self.data.rows(start, stop)
@@ -272,6 +299,26 @@ class LocalRows(Rows):
         if isinstance(self.data, ArrayDataset):
             return self.data.block
         return concatenate(list(self.data.blocks())) if self.memory is None else self.data.rows(0, self.n_rows)
+
+
+def _whole_of(parts: Sequence[AnyArray], n_rows: int) -> AnyArray | None:
+    """The array of which these are views, one behind the other; None where there is none."""
+    first, last = parts[0], parts[-1]
+    if len(first) and first.strides == (0,):  # one number, which stands for all
+        alike = all(part.strides == (0,) and (part == first[0]).all() for part in parts)
+        return np.broadcast_to(first[0], n_rows) if alike else None
+    whole = first.base
+    if not isinstance(whole, np.ndarray) or len(whole) != n_rows or whole.dtype != first.dtype:
+        return None
+    if not all(part.base is whole and part.strides == whole.strides for part in parts):
+        return None
+    ends = _is_same(whole[: len(first)], first), _is_same(whole[n_rows - len(last) :], last)
+    return whole if all(ends) else None
+
+
+def _is_same(one: AnyArray, other: AnyArray) -> bool:
+    """Whether two views are of the same place."""
+    return one.shape == other.shape and one.ctypes.data == other.ctypes.data
 
 
 def _index_of(data: Dataset) -> StoreIndex | None:
@@ -302,7 +349,7 @@ class _Keeper:
     def keep(self, shard: Shard, number: int, made: Any) -> Any:  # noqa: ANN401
         """A view of a file, of an array with an entry a row; what is smaller, or lies there already, stays."""
         scratch = self._disk.scratch
-        if not isinstance(made, np.ndarray) or len(made) != shard.n_rows or scratch.holds(made):
+        if not isinstance(made, np.ndarray) or len(made) != shard.n_rows or not made.strides[0] or scratch.holds(made):
             return made
         array = self._arrays.get(number)
         if array is None or array.dtype != made.dtype or array.shape[1:] != made.shape[1:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,26 +13,60 @@ from beeline._types import Ints
 from beeline.data.core.block import Block, concatenate
 from beeline.engines import Rows
 
-__all__ = ["Run", "prefetched_blocks", "read_some"]
+__all__ = ["Picks", "Reading", "Run", "prefetched_blocks", "read_some"]
 
 _NEAR = 64  # rows between two that are read, that are read along with them
 
 Run = tuple[int, int]
 """Rows from the first number up to the second."""
 
-
-def prefetched_blocks(rows: Rows, blocks: Sequence[Sequence[Run]]) -> Iterator[tuple[Ints, Block]]:
-    """(the numbers, the rows) of blocks, each of several runs; the next is read while one is worked on."""
-    found = (_read(rows, runs) for runs in blocks)
-    yield from found if rows.in_memory or len(blocks) < 2 else prefetched(found)
+Picks = list[tuple[Block, Ints]]
+"""Rows by their places in blocks that were read, without labels, weights and queries."""
 
 
-def _read(rows: Rows, runs: Sequence[Run]) -> tuple[Ints, Block]:
-    """(the numbers, the rows) of several runs of rows."""
+class Reading(NamedTuple):
+    """Runs of rows that are read together, and how many blocks are made of them: of each a part of every run."""
+
+    runs: Sequence[Run]
+    n_blocks: int = 1
+
+
+def prefetched_blocks(rows: Rows, readings: Sequence[Reading]) -> Iterator[tuple[Ints, Picks]]:
+    """(the numbers, the rows) of blocks; what is read next is read while blocks are worked on.
+
+    Rows are not copied: whoever takes a block does so, once, and gives up the picks before asking for the next block.
+    """
+    found = ((reading, _read(rows, reading.runs)) for reading in readings)
+    for reading, pieces in found if rows.in_memory or len(readings) < 2 else prefetched(found):
+        for part in range(reading.n_blocks):
+            own = [np.arange(*_part(run, part, reading.n_blocks)) for run in reading.runs]
+            places = [numbers - start for numbers, (start, _) in zip(own, reading.runs, strict=True)]
+            yield np.concatenate(own), list(zip(pieces, places, strict=True))
+        pieces.clear()  # before the next reading begins
+
+
+def _part(run: Run, part: int, n_parts: int) -> Run:
+    """One of so many parts of a run."""
+    first, last = run
+    return first + (last - first) * part // n_parts, first + (last - first) * (part + 1) // n_parts
+
+
+def _read(rows: Rows, runs: Sequence[Run]) -> list[Block]:
+    """The rows of several runs, a block each."""
     for run in runs:
         rows.will_need(*run)
-    pieces = [replace(rows.read(*run), labels=None, weights=None, queries=None) for run in runs]
-    return np.concatenate([np.arange(*run) for run in runs]), concatenate(pieces)
+    return [_held(rows, run) for run in runs]
+
+
+def _held(rows: Rows, run: Run) -> Block:
+    """The rows of a run, that keep no others in memory."""
+    block = _bare(rows, run)
+    return block if rows.in_memory or not block.is_view else block.gather(np.arange(block.n_rows))
+
+
+def _bare(rows: Rows, run: Run) -> Block:
+    """The rows of a run, without what goes with them."""
+    return replace(rows.read(*run), labels=None, weights=None, queries=None)
 
 
 def read_some(rows: Rows, numbers: Ints, longest: int) -> Block:
@@ -42,7 +77,7 @@ def read_some(rows: Rows, numbers: Ints, longest: int) -> Block:
         last, start = first + 1, int(ordered[first])
         while last < len(ordered) and ordered[last] < min(ordered[last - 1] + _NEAR, start + most):
             last += 1
-        block = _read(rows, [(start, int(ordered[last - 1]) + 1)])[1]
+        block = _bare(rows, (start, int(ordered[last - 1]) + 1))
         pieces.append(block.gather(ordered[first:last] - start))
         first = last
     back = np.empty_like(order)

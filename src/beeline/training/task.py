@@ -173,7 +173,8 @@ class Task:
     def _row_costs(self) -> RowVector:
         """What rows cost, where the rows are."""
         if self.sample_weight is None and self.class_weight is None:
-            return self.rows.map(columns.constant, value=self.C)
+            on_disk = self.rows.memory is not None and not self.rows.in_memory
+            return self.rows.map(columns.same if on_disk else columns.constant, value=self.C)
         return self.rows.scatter(self.costs)
 
     @property

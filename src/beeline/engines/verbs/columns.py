@@ -23,6 +23,7 @@ __all__ = [
     "picked",
     "positive_count",
     "product",
+    "same",
     "sample",
     "scaled_by_sign",
     "shifted",
@@ -39,6 +40,11 @@ __all__ = [
 def constant(shard: Shard, *, value: Floats | float) -> Floats:
     """The same number, or the same K numbers, for every row."""
     return np.full((shard.n_rows, *np.shape(value)), value)
+
+
+def same(shard: Shard, *, value: float) -> Floats:
+    """The same number for every row, as one that is there once: for kernels it is copied, where they need it."""
+    return np.broadcast_to(np.float64(value), shard.n_rows)
 
 
 def shifted(shard: Shard, z: Floats, *, b: Floats | float) -> Floats:

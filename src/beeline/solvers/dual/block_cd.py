@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block, gather_from
-from beeline.engines import Rows, RowVector
+from beeline.engines import RowVector
 from beeline.engines.verbs import columns, products
 from beeline.kernels import dot
 from beeline.objective import Objective, Point, conjugate_bound
@@ -25,12 +25,12 @@ from beeline.solvers.dual.warm import dual_of, warm_start
 from beeline.solvers.needs import FEWER_THAN_2_32, Needs
 from beeline.solvers.options import SolverOptions, option
 from beeline.solvers.state import snapshot_of
-from beeline.solvers.streaming import Run, prefetched_blocks, read_some
+from beeline.solvers.streaming import Picks, Reading, prefetched_blocks, read_some
 
 __all__ = ["BlockCD", "BlockCDOptions"]
 
 _MOST_UNCHECKED = 4  # passes without a look at the gap
-_PIECES = 16  # runs of rows that a block is made of
+_PIECES, _FEWEST_CHUNKS = 16, 8  # runs of rows that a block is made of; and how many do where they are whole chunks
 _CACHE = 8  # part of the memory for rows that are kept from block to block
 _ENTRY_BYTES, _ROW_BYTES = 8, 120  # of rows, and of what is held of each while its block is worked on
 _NUMBERS = ("passes", "n_passes", "unchecked", "bound", "grown", "ratio", "n_averaged")  # of a run, beside its arrays
@@ -94,44 +94,63 @@ class BlockCD(Solver):
         return True
 
 
+class _Taken(NamedTuple):
+    """Rows that are descended upon, or kept for that: their numbers, entries, labels and costs."""
+
+    numbers: Ints
+    block: Block
+    labels: Floats
+    costs: Floats
+
+
 class _Kept:
-    """Rows that are kept from block to block.
+    """Rows that are kept from block to block, with their labels and costs: on disk those would lie here and there.
 
     Attributes
     ----------
-    numbers, block
-        Which they are, and the rows; None before there are any.
+    rows
+        The rows; None before there are any.
     """
 
     def __init__(self, room: int, seed: int) -> None:
         self.room, self.seed = room, seed
-        self.numbers: Ints = np.zeros(0, np.int64)
-        self.block: Block | None = None
+        self.rows: _Taken | None = None
 
-    def joined(self, numbers: Ints, block: Block) -> tuple[Ints, Block]:
+    @property
+    def numbers(self) -> Ints:
+        """Which they are."""
+        return np.zeros(0, np.int64) if self.rows is None else self.rows.numbers
+
+    def joined(self, numbers: Ints, picks: Picks, labels: Floats, costs: Floats) -> _Taken:
         """A block, with the rows that are kept and are not in it."""
-        if self.block is None:
-            return numbers, block
-        ordered = np.sort(numbers)
-        at = np.minimum(np.searchsorted(ordered, self.numbers), len(ordered) - 1)
-        others = np.flatnonzero(ordered[at] != self.numbers)
-        if not len(others):
-            return numbers, block
-        all_rows = gather_from([(block, np.arange(block.n_rows)), (self.block, others)])
-        return np.concatenate([numbers, self.numbers[others]]), all_rows
+        if (kept := self.rows) is not None:
+            ordered = np.sort(numbers)
+            at = np.minimum(np.searchsorted(ordered, kept.numbers), len(ordered) - 1)
+            if len(others := np.flatnonzero(ordered[at] != kept.numbers)):
+                picks = [*picks, (kept.block, others)]
+                numbers = np.concatenate([numbers, kept.numbers[others]])
+                labels = np.concatenate([labels, kept.labels[others]])
+                costs = np.concatenate([costs, kept.costs[others]])
+        (block, places), *more = picks
+        whole = not more and len(places) == block.n_rows
+        return _Taken(numbers, block if whole else gather_from(picks), labels, costs)
 
-    def read_again(self, rows: Rows, numbers: Ints) -> None:
+    def read_again(self, o: Objective, numbers: Ints) -> None:
         """Keep rows of which the numbers alone are known."""
-        longest = rows.n_rows // (rows.n_shards * _PIECES)
-        self.numbers, self.block = numbers, read_some(rows, numbers, longest) if len(numbers) else None
+        if not len(numbers):
+            self.rows = None
+            return
+        block = read_some(o.rows, numbers, o.rows.n_rows // (o.rows.n_shards * _PIECES))
+        self.rows = _Taken(numbers, block, o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers))
 
-    def take(self, numbers: Ints, block: Block, active: AnyArray) -> None:
+    def take(self, taken: _Taken, active: AnyArray) -> None:
         """Keep the rows that are active, at random as many as there is room for."""
+        numbers, block, labels, costs = taken
         rows = np.flatnonzero(active)
         fitting = int(len(numbers) * self.room / max(1, block.nbytes + _ROW_BYTES * block.n_rows))
         if len(rows) > fitting:
             rows = np.sort(np.random.default_rng([self.seed, len(rows)]).permutation(rows)[:fitting])
-        self.numbers, self.block = numbers[rows], block.gather(rows) if len(rows) else None
+        self.rows = _Taken(numbers[rows], block.gather(rows), labels[rows], costs[rows]) if len(rows) else None
 
 
 class _Passes:
@@ -173,7 +192,7 @@ class _Passes:
         self.best, self.dual = Point.restored(self.objective, saved["best"]), rows.from_pieces(saved["dual"])
         self.blocks.variables = RowsDual(rows, self.dual)
         self.blocks.restore(saved["blocks"])
-        self.kept.read_again(rows, np.array(saved["kept"]))
+        self.kept.read_again(self.objective, np.array(saved["kept"]))
         self.average[:] = saved["average"]
         self.intercept = np.array(saved["intercept"]) if self.several else saved["intercept"]
         vars(self).update(saved["numbers"])
@@ -218,11 +237,10 @@ class _Passes:
         """Descend upon every block once, and keep by how much the dual has grown."""
         o, blocks = self.objective, self.blocks
         self.grown = 0.0
-        for runs, block in prefetched_blocks(o.rows, self._pieces()):
-            numbers, rows = self.kept.joined(runs, block)
-            del block  # of which there is a copy now
-            labels, costs = o.rows.pick(o.labels, numbers), o.rows.pick(o.costs, numbers)
-            blocks.take(numbers, rows, labels, costs)
+        for own, picks in prefetched_blocks(o.rows, self._readings()):
+            taken = self.kept.joined(own, picks, o.rows.pick(o.labels, own), o.rows.pick(o.costs, own))
+            del picks  # of which there is a copy now
+            blocks.take(*taken)
             for _ in range(self.solver.options.sweeps):
                 growth = blocks.sweep()
                 self.grown += growth
@@ -230,7 +248,7 @@ class _Passes:
                 if not growth:
                     break
             if self.kept.room:
-                self.kept.take(numbers, rows, blocks.active())
+                self.kept.take(taken, blocks.active())
             blocks.leave()
         if o.intercept == "free":
             blocks.recentre()
@@ -238,19 +256,28 @@ class _Passes:
         self.n_passes += 1
         self.unchecked += 1
 
-    def _pieces(self) -> list[list[Run]]:
-        """The runs of rows that make up each block of the next pass: all runs, in random order, some to a block."""
+    def _readings(self) -> list[Reading]:
+        """What is read in the next pass, and made into blocks: all rows, in runs in random order, some at a time.
+
+        What is read is whole chunks, where enough of them fit the memory at one time for a block to have rows from
+        everywhere: of parts of chunks all the rest would be read in vain.
+        """
         rows = self.objective.rows
         n, n_blocks = rows.n_rows, rows.n_shards
         if rows.memory is not None and n_blocks > 1:  # what is held of short rows may be more than the rows
             n_blocks += -(-n_blocks * _ROW_BYTES * n // (_ENTRY_BYTES * max(1, rows.nnz)))
         if n_blocks == 1:
-            return [[(0, n)]]
-        size = max(1, -(-n // (n_blocks * _PIECES)))
-        runs = [(start, min(start + size, n)) for start in range(0, n, size)]
+            return [Reading([(0, n)])]
+        at_once = 1 if rows.in_memory else n_blocks // rows.n_shards  # blocks, whose rows alone fit the memory
+        n_readings = -(-n_blocks // at_once)
+        runs = [] if rows.in_memory else rows.runs(_ENTRY_BYTES * rows.nnz // (n_readings * _PIECES))
+        each = -(-len(runs) // n_readings)
+        if each < _FEWEST_CHUNKS:
+            at_once, each, size = 1, _PIECES, max(1, -(-n // (n_blocks * _PIECES)))
+            runs = [(start, min(start + size, n)) for start in range(0, n, size)]
         random = np.random.default_rng([self.solver.seed, self.n_passes])
         order = [runs[k] for k in random.permutation(len(runs))]
-        return [order[k : k + _PIECES] for k in range(0, len(order), _PIECES)]
+        return [Reading(order[k : k + each], at_once) for k in range(0, len(order), each)]
 
     def _average(self) -> None:
         """Later sweeps weigh more, as in `DualCD`."""
