@@ -57,7 +57,8 @@ def centred(o: Objective, theta: Floats) -> Floats:
     means = columns.mean(axis=1, keepdims=True)
     if np.abs(means).max(initial=0.0) <= _CENTRED * max(theta.max(initial=0.0), -theta.min(initial=0.0)):
         return theta
-    return (columns - means).ravel()
+    moved: Floats = (columns - means).ravel()
+    return moved
 
 
 class Point:
