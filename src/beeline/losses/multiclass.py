@@ -107,6 +107,19 @@ class CrammerSinger(ClassLoss):
             return np.inf
         return -float(a[np.arange(len(a)), label_indices(y)].sum())
 
+    def best_constant(self, y: Floats, c: Floats) -> Floats | None:
+        """A margin of 1 for a class that costs more than all others together, and else none.
+
+        A row of class j and one of class k lose at least 2 together, whatever the scores are: 1 + b_k − b_j and
+        1 + b_j − b_k. Without such a class all rows can be paired so; with one, those of the others with its own.
+        """
+        totals = np.bincount(label_indices(y), c)
+        if not len(totals):
+            return None
+        ahead = (2 * totals > totals.sum()).astype(np.float64)
+        centred: Floats = ahead - ahead.mean()
+        return centred
+
     def smoothed(self, width: float) -> VectorLoss:
         """Rounded by entropy: a softmax with a margin."""
         from beeline.losses.soft_margins import SoftMargin

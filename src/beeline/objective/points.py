@@ -22,7 +22,7 @@ from beeline.objective.penalty import OwnOmega
 if TYPE_CHECKING:
     from beeline.objective.objective import Objective
 
-__all__ = ["Point"]
+__all__ = ["Point", "centred"]
 
 # Times what intercepts may cost a bound, that a gradient costs it where they need not be the best; and the part of
 # their slopes that may then be left.
@@ -41,7 +41,24 @@ _OF_LOSSES = (
     "loss_gradient",
 )
 _NONE = np.zeros(0)
+_CENTRED = 1e-15  # of the largest weight, that the mean of several may be by rounding
 _LEVEL = 1e-13  # the least part of slopes that is more than rounding
+
+
+def centred(o: Objective, theta: Floats) -> Floats:
+    """θ with the mean over the outputs taken off every feature's weights, where only their differences count.
+
+    That is what the optimum is like: without it, L2 is smaller and all losses are the same. A θ that is so already, but
+    for rounding, is given back itself.
+    """
+    if not (isinstance(o.loss, VectorLoss) and o.loss.shift_invariant and o.penalty.plain and o.regularizer.separable):
+        return theta
+    columns = theta.reshape(-1, o.n_outputs)
+    means = columns.mean(axis=1, keepdims=True)
+    if np.abs(means).max(initial=0.0) <= _CENTRED * max(theta.max(initial=0.0), -theta.min(initial=0.0)):
+        return theta
+    moved: Floats = (columns - means).ravel()
+    return moved
 
 
 class Point:
@@ -50,8 +67,17 @@ class Point:
     `is_exact` says that the scores were computed from θ; elsewhere they were moved with it, and rounded at every move.
     """
 
-    def __init__(self, objective: Objective, theta: Floats, z: RowVector, *, is_exact: bool = False) -> None:
-        self.objective, self.theta, self.z, self.is_exact = objective, theta, z, is_exact
+    def __init__(
+        self, objective: Objective, theta: Floats, z: RowVector | None = None, *, is_exact: bool = False
+    ) -> None:
+        self.objective, self.theta, self.is_exact = objective, theta, is_exact
+        if z is not None:
+            self.z = z
+
+    @cached_property
+    def z(self) -> RowVector:
+        """The scores; one pass where nobody gave them."""
+        return self.objective.scores(self.theta)
 
     def snapshot(self) -> dict[str, Any]:
         """All that the same point is made of, to the same bits: θ, scores that do not follow from it, and the loss."""
@@ -95,6 +121,11 @@ class Point:
         """This point, with the loss by a sum alone: slopes and curvatures, of every row, wait to be asked for."""
         if "loss" not in vars(self):
             vars(self)["loss"] = float(self._loss_sum.value[0])
+        return self
+
+    def with_loss(self, loss: float) -> Point:
+        """This point, with a sum of the losses that is known from elsewhere."""
+        vars(self)["loss"] = loss
         return self
 
     def _fetch(self, name: str) -> Any:  # noqa: ANN401

@@ -17,9 +17,10 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.engines.verbs import values
-from beeline.losses import VectorLoss, is_built_in
+from beeline.losses import is_built_in
 from beeline.objective import Objective, Point
 from beeline.objective.certificates import rounding_of
+from beeline.objective.points import centred
 from beeline.regularizers import fault_of_omega
 from beeline.solvers.checkpoint import RunCheckpoint
 from beeline.solvers.result import Callback, Result, Status, Step, TracePoint, relative_gap
@@ -256,7 +257,7 @@ class SolverRun:
 
     def _evaluated(self) -> Point:
         """J at the best θ, from scores that were computed from it: now, or when the solver asked for them."""
-        point, theta = self.point, _centred(self.objective, self.theta)
+        point, theta = self.point, centred(self.objective, self.theta)
         if point is not None and point.is_exact and point.objective is self.objective and point.theta is theta:
             return point
         if point is not None:
@@ -303,18 +304,6 @@ class SolverRun:
             return Status.LIMIT
         limit = self.solver.time_limit
         return Status.TIME if limit is not None and seconds >= limit else None
-
-
-def _centred(o: Objective, theta: Floats) -> Floats:
-    """θ with the mean over the outputs taken off every feature's weights, where only their differences count.
-
-    That is what the optimum is like: without it, L2 is smaller and all losses are the same.
-    """
-    if not (isinstance(o.loss, VectorLoss) and o.loss.shift_invariant and o.penalty.plain and o.regularizer.separable):
-        return theta
-    columns = theta.reshape(-1, o.n_outputs)
-    centred: Floats = columns - columns.mean(axis=1, keepdims=True)
-    return centred.ravel()
 
 
 def never_negative(objective: Objective) -> bool:

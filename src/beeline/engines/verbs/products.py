@@ -25,6 +25,7 @@ __all__ = [
     "hessian_diagonal",
     "hessian_product",
     "longest_row",
+    "losses_twice",
     "mean_squared_norm",
     "sampled_rows",
     "scores",
@@ -33,11 +34,32 @@ __all__ = [
     "squared_features",
 ]
 
+_PIECE = 2 << 20  # bytes of scores that are made and looked at while they are near
+
 
 def scores(shard: Shard, *, w: Floats, b: Floats | float | None) -> Floats:
     """z = Xw + b."""
     z = shard.block.scores(w)
     return z if b is None else z + b
+
+
+def losses_twice(
+    shard: Shard, y: Floats, c: Floats, *, loss: RowLoss, w: Floats, b: Floats | None, stretch: float, shift: Floats
+) -> tuple[float, float]:
+    """Σ c_i l(z_i, y_i) for several scores z = Xw + b, and the same for stretch·Xw + shift; no scores are kept."""
+    block, k = shard.block, w.shape[1]
+    piece = max(1, _PIECE // (8 * k))
+    room = np.empty((min(piece, block.n_rows), k))
+    one = two = 0.0
+    for start in range(0, block.n_rows, piece):
+        stop = min(start + piece, block.n_rows)
+        labels, costs, products = y[start:stop], c[start:stop], room[: stop - start]
+        block.rows(start, stop).scores(w, out=products)
+        two += loss.sum(stretch * products + shift, labels, costs)
+        if b is not None:
+            products += b
+        one += loss.sum(products, labels, costs)
+    return one, two
 
 
 def scores_and_gradient(

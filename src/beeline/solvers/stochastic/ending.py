@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from beeline._types import AnyArray, Floats
-from beeline.engines.verbs import columns
+from beeline._types import AnyArray, Floats, Ints
+from beeline.engines.verbs import products
+from beeline.kernels import absolute_sum, dot
 from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
+from beeline.objective.points import centred
 
 __all__ = ["best_multiple"]
 
@@ -15,24 +17,24 @@ _SAMPLE = 8192  # rows by which several intercepts and, of many more rows, the m
 _ALIKE = 2.0  # times the losses of all rows, that those of a sample may be, or a part of them
 _LONGEST, _FINE = 1.5, 2e-3  # multiple, and how finely it is found by a sample
 _FEW = 8  # rows of a class in the sample: fewer would take its intercept far down
-_MOST_OUTPUTS = 512  # whose intercepts are: a step costs n·K²
+_MOST_OUTPUTS = 512  # whose intercepts are
+_WORK = 1 << 25  # n·K², which a step for them costs: of more classes by fewer rows
 _MOST_STEPS, _LITTLE = 10, 1e-6  # of Newton's method, and what a step has to gain
 _RIDGE = 1e-6  # of the mean curvature: where rows are far from their kinks, there is none
 _LEAST_LENGTH = 1e-3
 
 
-def best_multiple(point: Point, accuracy: float) -> Point:
-    """The best point between no weights and a little beyond these, with the best free intercepts; no pass.
+def best_multiple(o: Objective, theta: Floats, accuracy: float) -> Point:
+    """The best point between no weights and a little beyond these, with the best free intercepts; one pass.
 
     With L1 weights become zero first, which takes three passes. A few rows far larger than all others may cost more
     than all of these: J then asks for smaller weights, with the same signs of nearly all scores.
     """
-    o = point.objective
     if o.regularizer.l1:
-        point = _without_idle(point)
-    if (found := _by_sample(point)) is not None:
+        theta = _without_idle(o.at(theta))
+    if (found := _by_sample(o, theta)) is not None:
         return found
-    point = _with_intercepts(point, accuracy)
+    point = _with_intercepts(o.at(theta), accuracy)
     point = o.at_null().towards(point, accuracy)
     return _with_intercepts(point, accuracy) if o.n_outputs == 1 else point
 
@@ -48,56 +50,84 @@ def _with_intercepts(point: Point, accuracy: float) -> Point:
     return moved if moved.value <= point.value else point
 
 
-def _by_sample(point: Point) -> Point | None:
-    """The same by a sample of many rows with several outputs, whose scores fill memory; None where it does not tell.
+def _by_sample(o: Objective, theta: Floats) -> Point | None:
+    """The same for several outputs, by a sample of the rows, or by all where they are few; None where it does not tell.
 
-    It does where its losses are like those of all rows, which a few large ones upset, and J of all rows agrees.
+    It does where its losses are like those of all rows, which a few large ones upset, and J of all rows agrees. All
+    rows are scored once, by the weights that are found: at those before, scores are the same but for the multiple.
     """
-    o = point.objective
-    if o.n_outputs == 1 or o.rows.n_rows < 2 * _SAMPLE or o.couples_rows or o.parameters.n_extra:
+    if o.n_outputs == 1 or o.couples_rows or o.parameters.n_extra or not o.regularizer.separable:
         return None
-    z, y, c = _sample(point)
+    z, y, c = _sample_at(o, theta)
     c = c * (o.total_cost / max(float(c.sum()), 1e-300))
-    if not point.loss / _ALIKE <= o.loss.sum(z, y, c) <= _ALIKE * point.loss:
+    sampled = o.loss.sum(z, y, c)
+    shift = _shift_of(o, z, y, c) if o.intercept == "free" else np.zeros(o.n_outputs)
+    before, start = o.split(theta)[1], o.split(o.null.theta)[1]
+    t = _best_length(o, theta, np.broadcast_to(start, z.shape).copy(), z + (shift - start), y, c)
+    if not t:
         return None
-    theta = point.theta.copy()
-    if o.intercept == "free":
-        theta[-o.n_outputs :] += _shift_of(o, z, y, c)
-    direction, start = theta - o.null.theta, o.split(o.null.theta)[1]
-    shift = o.split(theta)[1] - o.split(point.theta)[1]
-    t = _best_length(o, direction, np.broadcast_to(start, z.shape).copy(), z + (shift - start), y, c)
-    b = t * (shift - start) + start
-    moved = point.moved_to(o.null.theta + t * direction, o.rows.map(columns.stretched, point.z, t=t, b=b))
-    return moved if moved.value <= point.value else None
+    best = t * theta
+    if o.has_intercept:
+        best[-o.n_outputs :] += t * (shift - start) + start
+    best = centred(o, best)
+    w, b = o.split(best)
+    small = {"w": w, "b": b if o.has_intercept else None, "stretch": 1 / t, "shift": before, "loss": o.loss}
+    loss, loss_before = o.rows.sum(products.losses_twice, o.labels, o.costs, **small).value
+    if not loss_before / _ALIKE <= sampled <= _ALIKE * loss_before:
+        return None
+    point = Point(o, best, is_exact=True).with_loss(loss)
+    value_before = o.strength * o.regularizer.value(theta[: o.n_regularized]) + loss_before
+    return point if point.value <= value_before else None
 
 
-def _best_length(o: Objective, direction: Floats, z: Floats, dz: Floats, y: Floats, c: Floats) -> float:
-    """How far to go from no weights, by halving: the slope of J, which is convex, tells the side."""
-    low, high, n = 0.0, _LONGEST, o.n_regularized
+def _best_length(o: Objective, theta: Floats, z: Floats, dz: Floats, y: Floats, c: Floats) -> float:
+    """How far to go from no weights towards θ, by halving: the slope of J, which is convex, tells the side."""
+    low, high, w = 0.0, _LONGEST, theta[: o.n_regularized]
+    curvature, steady = o.strength * o.regularizer.l2 * dot(w, w), 0.0
+    if o.regularizer.l1:
+        steady = o.strength * o.regularizer.l1 * absolute_sum(w)
     while high - low > _FINE:
         t = 0.5 * (low + high)
         _, slope = o.loss.along(z, dz, t, y, c)
-        slope += o.strength * float(o.regularizer.gradient(t * direction[:n]) @ direction[:n])
-        low, high = (t, high) if slope < 0 else (low, t)
+        low, high = (t, high) if slope + t * curvature + steady < 0 else (low, t)
     return 0.5 * (low + high)
+
+
+def _sample_at(o: Objective, theta: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same, where the scores of the other rows are not known; rows on disk are all read for it."""
+    if not o.rows.in_memory:
+        return _sample(o.at(theta))
+    some = _even_steps(o.rows.n_rows)
+    w, b = o.split(theta)
+    z = o.rows.local().gather(some).scores(w)
+    z += b
+    return z, o.rows.pick(o.labels, some), o.rows.pick(o.costs, some)
 
 
 def _sample(point: Point) -> tuple[Floats, Floats, Floats]:
     """Scores, labels and costs of rows in even steps."""
-    o, n = point.objective, point.objective.rows.n_rows
-    some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
+    o = point.objective
+    some = _even_steps(o.rows.n_rows)
     z, y, c = (o.rows.pick(vector, some) for vector in (point.z, o.labels, o.costs))
     return np.ascontiguousarray(z), y, c
 
 
+def _even_steps(n: int) -> Ints:
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
+
+
 def _shift_of(o: Objective, z: Floats, y: Floats, c: Floats) -> Floats:
-    """What to add to the intercepts by these rows; nothing where they cannot be had so."""
-    curved = _curved(o)
-    rare = o.loss.classifies and np.bincount(y.astype(np.int64), minlength=o.n_outputs).min() < _FEW
-    if curved is None or rare or o.n_outputs > _MOST_OUTPUTS:
-        return np.zeros(o.n_outputs)
+    """What to add to the intercepts by these rows; nothing where they cannot be had so, or cost no less there."""
+    nothing = np.zeros(o.n_outputs)
+    curved, k = _curved(o), o.n_outputs
+    every = max(1, -(-len(z) * k**2 // _WORK))
+    some, labels, costs = (np.ascontiguousarray(of[::every]) for of in (z, y, c))
+    rare = o.loss.classifies and np.bincount(labels.astype(np.int64), minlength=k).min() < _FEW
+    if curved is None or rare or k > _MOST_OUTPUTS:
+        return nothing
     assert isinstance(curved.loss, VectorLoss)
-    return _best_shift(curved.loss, z, y, c)
+    shift = _best_shift(curved.loss, some, labels, costs)
+    return shift if o.loss.sum(z + shift, y, c) <= o.loss.sum(z, y, c) else nothing
 
 
 def _best_shift(loss: VectorLoss, z: Floats, y: Floats, c: Floats) -> Floats:
@@ -124,7 +154,7 @@ def _best_shift(loss: VectorLoss, z: Floats, y: Floats, c: Floats) -> Floats:
     return shift
 
 
-def _without_idle(point: Point) -> Point:
+def _without_idle(point: Point) -> Floats:
     """The weights, but for those that are better zero: each by itself, the others as they are.
 
     Averages of weights that L1 takes to zero again and again are not zero. By the slope g of the losses and their
@@ -132,16 +162,14 @@ def _without_idle(point: Point) -> Point:
     """
     o = point.objective
     if (curved := _curved(o)) is None:
-        return point
+        return point.theta
     n = o.n_weights
     h = point.with_objective(curved).hessian_diagonal()[:n] - o.strength * o.regularizer.l2
     w, g = point.theta[:n], point.loss_gradient[:n]
     idle: AnyArray = (w != 0) & (np.abs(g - np.maximum(h, 0.0) * w) <= o.strength * o.regularizer.l1)
-    if not idle.any():
-        return point
     theta = point.theta.copy()
     theta[:n][idle] = 0.0
-    return o.at(theta)
+    return theta
 
 
 def _curved(o: Objective) -> Objective | None:

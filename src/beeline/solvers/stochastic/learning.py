@@ -115,9 +115,10 @@ class Learning:
         facts = self._facts()
         if not np.isfinite(theta).all():
             return Step(o.null.theta, math.inf, -math.inf, self.passes, ending=ending, facts=facts)
-        point, accuracy = o.at(theta), _ACCURATE * self.solver.tol
         if self.solver.options.variant == "averaged" and not self.solver.keeps_point(o):
-            point = best_multiple(point, accuracy)
+            point = best_multiple(o, theta, _ACCURATE * self.solver.tol)
+        else:
+            point = o.at(theta)
         ending = f"{ending}; {self._trend(facts)}" if ending and self._losses else ending
         return Step(point.theta, point.value, -math.inf, self.passes, ending=ending, facts=facts, point=point)
 

@@ -44,8 +44,8 @@ class SGD(Solver):
     has the power ½), in a regression times the spread of the labels over the usual slope. The result is an average of
     the weights, later ones weighing more: about by the cube of their number. Ω makes weights decay once in several
     rows, so that a step costs no more than the entries of its row; with L1 also when a feature is seen. In the end the
-    average is taken at its best multiple, with the best free intercepts, which one look at all rows tells, or of many
-    rows with several outputs a sample of them; with L1 weights that are better zero become so first, which takes three.
+    average is taken at its best multiple, with the best free intercepts, which one look at all rows tells, or, of
+    several outputs, a sample of them; with L1 weights that are better zero become so first, which takes three.
 
     Several classes have all weights of a feature side by side, in float32. Each class against the rest is learned on
     one walk over the rows, as one problem of all classes.

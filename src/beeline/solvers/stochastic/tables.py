@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +18,7 @@ __all__ = ["ClassTable", "ScoreTable", "Steps", "Table"]
 
 _LANES = 8  # classes that a register holds
 _LINE = 64  # bytes
+_LARGE = 4 << 20  # bytes, from which on large pages are asked for
 
 Settings = tuple[float, float, float, float, float]
 """(λ₂, λ₁, η, κ, a): Ω in units of a row, and step sizes η/(1 + κt)^a."""
@@ -193,8 +196,21 @@ class ClassTable(Table):
 
 
 def _aligned_zeros(shape: tuple[int, ...]) -> AnyArray:
-    """Float32 zeros that begin where a cache line does; pages that nobody writes take no memory."""
+    """Float32 zeros that begin where a cache line does."""
     size = math.prod(shape)
-    room = np.zeros(size + _LINE // 4, dtype=np.float32)
+    room = _zeros(size + _LINE // 4)
     first = -(room.ctypes.data // 4) % (_LINE // 4)
     return room[first : first + size].reshape(shape)
+
+
+def _zeros(size: int) -> AnyArray:
+    """Float32 zeros, many of them in large pages where the system has some.
+
+    A row's features lie all over a table, and in small pages the processor looks up where most of them are in memory.
+    """
+    if 4 * size < _LARGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(size, dtype=np.float32)
+    pages = mmap.mmap(-1, 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # of a kernel without them
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, dtype=np.float32)
