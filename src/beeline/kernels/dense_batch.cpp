@@ -28,24 +28,31 @@ BEELINE_INLINE void dot_tile(const Value* const* rows, std::size_t n, const doub
     for (std::size_t k = 0; k < kColumns; ++k) z[r * columns + k] = sums[r][k];
 }
 
+// Columns side by side in a register, or in a part of one.
+template <std::size_t kColumns>
+struct Lanes {
+  static constexpr std::size_t kCount = kColumns < 4 ? kColumns : 4;
+  typedef double type __attribute__((vector_size(kCount * sizeof(double)), aligned(sizeof(double)), may_alias));
+};
+
+// The sums stay in registers by their type: of an array the compiler makes memory here, which every row then waits for.
 template <std::size_t kRows, std::size_t kColumns, class Value>
 BEELINE_INLINE void axpy_tile(const Value* const* rows, std::size_t n, const double* u, std::size_t columns,
                               double* out) {
-  double held[kRows][kColumns];
+  using Part = typename Lanes<kColumns>::type;
+  constexpr std::size_t kLanes = Lanes<kColumns>::kCount, kParts = kColumns / kLanes;
+  Part held[kRows][kParts];
   for (std::size_t r = 0; r < kRows; ++r)
-    for (std::size_t k = 0; k < kColumns; ++k) held[r][k] = u[r * columns + k];
+    for (std::size_t p = 0; p < kParts; ++p) held[r][p] = *reinterpret_cast<const Part*>(u + r * columns + p * kLanes);
   for (std::size_t j = 0; j < n; ++j) {
-    double* target = out + j * columns;
-    double sums[kColumns];
-#pragma omp simd
-    for (std::size_t k = 0; k < kColumns; ++k) sums[k] = target[k];
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const double x = static_cast<double>(rows[r][j]);
-#pragma omp simd
-      for (std::size_t k = 0; k < kColumns; ++k) sums[k] += x * held[r][k];
+    Part* target = reinterpret_cast<Part*>(out + j * columns);
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < kParts; ++p) {
+      Part sums = target[p];
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < kRows; ++r) sums += static_cast<double>(rows[r][j]) * held[r][p];
+      target[p] = sums;
     }
-#pragma omp simd
-    for (std::size_t k = 0; k < kColumns; ++k) target[k] = sums[k];
   }
 }
 
