@@ -39,6 +39,9 @@ def outcome(path, options, memory):
 @example(b'a,b\n1,"2\n3,4\n', None, False)
 @example(b'a,b\n1,2"3\n"4"5,6\n', None, False)
 @example(b"a\n\n1\n\n2\n", None, False)
+@example(b"inf\n\n", False, False)
+@example(b"inf,a\n2.5\n", False, True)
+@example(b"1\n\r\n\n2\ninf\n\n3\n", False, False)
 def test_any_text_in_any_cut(tmp_path, text, header, skip):
     path = tmp_path / "t.csv"
     path.write_bytes(text)

@@ -139,7 +139,7 @@ def test_lines_are_only_said_where_they_are_known(people):
     with pytest.raises(LabelError, match=r"people.csv, row 2;"):
         beeline.read(people, label="y")
     people.write_text("x,y\n1,1\n\n2,\n")
-    with pytest.raises(LabelError, match=r"people.csv, row 2;"):
+    with pytest.raises(LabelError, match=r"people.csv, line 4;"):
         beeline.read(people, label="y")
     people.write_text("x,y\n1,1\n2,")
     with pytest.raises(LabelError, match=r"people.csv, line 3;"):

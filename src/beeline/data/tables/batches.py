@@ -8,11 +8,12 @@ from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from beeline._sentences import Argument, Sentence
 from beeline._thread_pool import DaemonThreadPool
-from beeline._types import AnyArray
+from beeline._types import AnyArray, Ints
 from beeline.data.reader import BadLines, Progress
 from beeline.exceptions import DataError
 
@@ -38,7 +39,8 @@ class Piece:
     share
         The share of the whole source that has been read with it, about.
     line
-        The line of the first row within the file, where each row is one line; None elsewhere.
+        The line of the first row within the file, where each line is a row; those of all rows, where some are none;
+        None elsewhere.
     kept
         Where rows were left out: the places of those that are here, counted from 0 at the first.
     """
@@ -47,7 +49,7 @@ class Piece:
     file: str
     first: int
     share: float = 0.0
-    line: int | None = None
+    line: int | Ints | None = None
     kept: AnyArray | None = None
 
     @property
@@ -58,7 +60,10 @@ class Piece:
     def place(self, row: int) -> str:
         """How to name a row, counted from 0 within this piece, in a message."""
         at = row if self.kept is None else int(self.kept[row])
-        number = f"row {self.first + at}" if self.line is None else f"line {self.line + at}"
+        if isinstance(self.line, np.ndarray):
+            number = f"line {self.line[at]}"
+        else:
+            number = f"row {self.first + at}" if self.line is None else f"line {self.line + at}"
         return f"{self.file + ', ' if self.file else ''}{number}"
 
     def part(self, batches: list[Any], start: int) -> Piece:
@@ -66,7 +71,9 @@ class Piece:
         if self.kept is not None:
             stop = start + sum(batch.num_rows for batch in batches)
             return replace(self, batches=batches, kept=self.kept[start:stop])
-        line = None if self.line is None else self.line + start
+        line = self.line
+        if line is not None:
+            line = line[start:] if isinstance(line, np.ndarray) else line + start
         return replace(self, batches=batches, first=self.first + start, line=line)
 
 

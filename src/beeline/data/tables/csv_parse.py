@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
 from beeline._sentences import Argument, Sentence
+from beeline._types import Ints
 from beeline.data.tables.batches import Kind
 from beeline.data.tables.csv_header import BYTE_ORDER_MARK, Header, split_record
 from beeline.exceptions import FormatError
@@ -62,13 +64,25 @@ class Parsed:
     Attributes
     ----------
     line
-        The line of the first row, where each row is one line; None elsewhere.
+        The line of the first row, where each line is a row; those of all rows, where some are none; else None.
     """
 
     batches: list[Any]
     types: dict[str, Any]
     flaws: list[FormatError] = field(default_factory=list)
-    line: int | None = None
+    line: int | Ints | None = None
+
+
+def _lines_of_rows(piece: TextPiece, parsed: Parsed) -> int | Ints | None:
+    """The lines where the rows of a piece are, each in one; None where that is not so."""
+    n_rows = sum(batch.num_rows for batch in parsed.batches)
+    n_lines = piece.text.count(b"\n", 0, piece.stop) + (piece.text[piece.stop - 1 : piece.stop] != b"\n")
+    if n_lines == n_rows:
+        return piece.line
+    left_out = {flaw.line for flaw in parsed.flaws}
+    lines = enumerate(piece.text[: piece.stop].split(b"\n"), piece.line)
+    found = np.array([number for number, line in lines if line.strip(b"\r") and number not in left_out], np.int64)
+    return found if len(found) == n_rows else None
 
 
 @dataclass
@@ -101,9 +115,8 @@ class CsvParser:
     def parse(self, piece: TextPiece) -> Parsed:
         """The rows of a piece."""
         parsed = self._parse(piece)
-        lines = piece.text.count(b"\n", 0, piece.stop) + (piece.text[piece.stop - 1 : piece.stop] != b"\n")
-        if lines == sum(batch.num_rows for batch in parsed.batches) and not piece.quoted_newlines:
-            parsed.line = piece.line
+        if not piece.quoted_newlines:
+            parsed.line = _lines_of_rows(piece, parsed)
         return parsed
 
     def _parse(self, piece: TextPiece) -> Parsed:
