@@ -39,7 +39,7 @@ $(VENV)/tools.stamp: tools/make_venv.sh
 $(VENV)/install.stamp: $(VENV)/tools.stamp pyproject.toml $(KERNELS) $(PACKAGES)
 	@echo "Building and installing beeline in $(VENV) (a minute or two the first time) …"
 	$(PIP) uninstall --yes beeline  # a distribution of that name has the same files
-	$(PIP) install --no-build-isolation --editable .
+	$(PIP) install --no-build-isolation -Cbuild-dir=build/here -Ccmake.define.BEELINE_THIS_MACHINE=ON --editable .
 	touch $@
 
 $(VENV)/%.stamp: $(VENV)/install.stamp tools/extra.py

@@ -92,15 +92,15 @@ class Distinct {
   std::vector<std::int64_t> sorted_;
 };
 
-template <class Position, class Index, class Value>
-Flaw entry_flaw(const CsrRows<Position, Index, Value>& rows, std::size_t p, bool finite) {
+template <class Index, class Value>
+Flaw entry_flaw(const CsrRows<Index, Value>& rows, std::size_t p, bool finite) {
   const std::int64_t j = rows.indices[p];
   if (j < 0 || j >= static_cast<std::int64_t>(rows.n_features)) return Flaw::index_range;
   return finite && !std::isfinite(rows.values[p]) ? Flaw::nonfinite : Flaw::none;
 }
 
-template <class Position, class Index, class Value>
-Flaw row_flaw(const CsrRows<Position, Index, Value>& rows, std::size_t i, Demands demands, Distinct& distinct) {
+template <class Index, class Value>
+Flaw row_flaw(const CsrRows<Index, Value>& rows, std::size_t i, Demands demands, Distinct& distinct) {
   const std::size_t begin = rows.indptr[i], end = rows.indptr[i + 1];
   std::size_t p = begin;
   for (std::int64_t previous = -1; p < end && rows.indices[p] > previous; previous = rows.indices[p++])
@@ -131,8 +131,8 @@ Flaw row_flaw(const DenseRows<Value>& rows, std::size_t i, Demands demands, Dist
   return Flaw::none;
 }
 
-template <class Position, class Index, class Value>
-bool positions_hold(const CsrRows<Position, Index, Value>& rows, std::size_t stored) {
+template <class Index, class Value>
+bool positions_hold(const CsrRows<Index, Value>& rows, std::size_t stored) {
   if (rows.indptr[0] < 0) return false;
   for (std::size_t i = 0; i < rows.n_rows; ++i)
     if (rows.indptr[i + 1] < rows.indptr[i]) return false;

@@ -17,7 +17,7 @@ using namespace nb::literals;
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Counts = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Locals = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Positions = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Begins = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Writable = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
 // task(i, end) for every row; the rows before `end` are this thread's.
@@ -32,9 +32,8 @@ void each_row(const Rows& rows, int threads, Task task) {
 }
 
 // place[j] is where feature j goes, −1 where it is left out.
-template <class Position, class Index, class Value>
-void count_kept(const CsrRows<Position, Index, Value>& rows, const std::int32_t* place, std::int64_t* out,
-                int threads) {
+template <class Index, class Value>
+void count_kept(const CsrRows<Index, Value>& rows, const std::int32_t* place, std::int64_t* out, int threads) {
   each_row(rows, threads, [&](std::size_t i, std::size_t) {
     std::int64_t left_out = 0;
     for (std::size_t p = rows.indptr[i], end = rows.indptr[i + 1]; p < end; ++p)
@@ -51,9 +50,9 @@ void count_kept(const DenseRows<Value>&, const std::int32_t*, std::int64_t*, int
 // Writes the kept entries of row i from position indptr[i]; where the row has room for one more, a feature of value 1
 // ends it. An entry that is left out is written too, and then written over by the next one: no branch to mispredict.
 // Beyond the end of the row that spoils what follows, which this thread has yet to write.
-template <class Position, class Index, class Value>
-void keep(const CsrRows<Position, Index, Value>& rows, const std::int32_t* place, std::size_t kept,
-          const std::int64_t* indptr, std::int32_t* indices, void* values, int threads) {
+template <class Index, class Value>
+void keep(const CsrRows<Index, Value>& rows, const std::int32_t* place, std::size_t kept, const std::int64_t* indptr,
+          std::int32_t* indices, void* values, int threads) {
   Value* out = static_cast<Value*>(values);
   each_row(rows, threads, [&](std::size_t i, std::size_t end_of_part) {
     std::int64_t to = indptr[i];
@@ -92,7 +91,7 @@ void bind_columns(nb::module_& m) {
     self.with_rows([&](auto rows) { count_kept(rows, place.data(), out.data(), threads); });
   }, "rows"_a, "place"_a, "out"_a.noconvert(), "threads"_a = 0);
   m.def("keep_features",
-        [](const RowArrays& self, Places place, std::size_t kept, std::optional<Positions> indptr,
+        [](const RowArrays& self, Places place, std::size_t kept, std::optional<Begins> indptr,
            std::optional<Locals> indices, Writable values, int threads) {
     nb::gil_scoped_release release;
     self.with_rows([&](auto rows) {

@@ -92,9 +92,8 @@ auto with_entries(const RowArrays& arrays, Visit visit) {
 inline Span span_of(const RowArrays& arrays, std::size_t i) {
   if (!arrays.indptr)
     return {static_cast<std::int64_t>(i * arrays.n_features), static_cast<std::uint32_t>(arrays.n_features)};
-  return with_int(*arrays.indptr, [&](auto* position) {
-    return Span{static_cast<std::int64_t>(position[i]), static_cast<std::uint32_t>(position[i + 1] - position[i])};
-  });
+  const Positions position = positions_of(*arrays.indptr);
+  return {position[i], static_cast<std::uint32_t>(position[i + 1] - position[i])};
 }
 
 }  // namespace beeline

@@ -80,8 +80,8 @@ struct Storage {
 constexpr std::size_t kParts = 8;
 
 // Parts of the rows are counted and then written side by side; where each entry goes depends on the rows alone.
-template <class Position, class Index, class Value>
-void transpose(const CsrRows<Position, Index, Value>& rows, Storage<Value>& out) {
+template <class Index, class Value>
+void transpose(const CsrRows<Index, Value>& rows, Storage<Value>& out) {
   const std::size_t k = rows.n_features, parts = rows.work() > (1 << 15) && rows.work() > kParts * k ? kParts : 1;
   std::vector<std::vector<std::int64_t>> next(parts, std::vector<std::int64_t>(k, 0));
   const auto each_part = [&](auto visit) {

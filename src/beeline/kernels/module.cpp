@@ -31,6 +31,11 @@ void survive_shutdown();
 
 NB_MODULE(_kernels, m) {
   using namespace nb::literals;
+#ifdef BEELINE_LEVEL
+  if (!__builtin_cpu_supports(BEELINE_LEVEL))
+    throw nb::import_error("beeline's kernels were built for a machine with " BEELINE_LEVEL
+                           " instructions, which this one does not have; build them here: make clean, then make test");
+#endif
   beeline::survive_shutdown();
   m.def("num_threads", &beeline::num_threads);
   m.def("set_num_threads", &beeline::set_num_threads, "n"_a);

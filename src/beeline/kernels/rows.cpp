@@ -317,8 +317,8 @@ void gram(const Rows& rows, const double* h, double* out, int threads) {
 }
 
 // rows[out_row] = the picked row, into arrays that Python has allocated.
-template <class Position, class Index, class Value>
-void gather(const CsrRows<Position, Index, Value>& rows, const std::int64_t* picked, std::size_t n,
+template <class Index, class Value>
+void gather(const CsrRows<Index, Value>& rows, const std::int64_t* picked, std::size_t n,
             const std::int64_t* out_indptr, void* out_indices, void* out_values, int threads) {
   constexpr std::size_t kRowsPerTask = 1 << 12;
   parallel_for((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {

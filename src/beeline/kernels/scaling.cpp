@@ -59,8 +59,8 @@ void add_rows(const DenseRows<Value>& rows, std::size_t begin, std::size_t end, 
   std::fill(s.count, s.count + rows.n_features, static_cast<std::int64_t>(end - begin));
 }
 
-template <class Position, class Index, class Value>
-void add_rows(const CsrRows<Position, Index, Value>& rows, std::size_t begin, std::size_t end, const Statistics& s) {
+template <class Index, class Value>
+void add_rows(const CsrRows<Index, Value>& rows, std::size_t begin, std::size_t end, const Statistics& s) {
   for (std::size_t p = rows.indptr[begin], stop = rows.indptr[end]; p < stop; ++p) {
     const std::size_t j = rows.indices[p];
     const double x = rows.values[p], delta = x - s.mean[j];
@@ -131,9 +131,8 @@ void scale_features(const DenseRows<Value>& rows, const double* shift, const dou
   });
 }
 
-template <class Position, class Index, class Value>
-void scale_features(const CsrRows<Position, Index, Value>& rows, const double*, const double* factor, Value* out,
-                    int threads) {
+template <class Index, class Value>
+void scale_features(const CsrRows<Index, Value>& rows, const double*, const double* factor, Value* out, int threads) {
   each_run(rows.n_rows, rows.work(), threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = rows.indptr[begin], stop = rows.indptr[end]; p < stop; ++p)
       out[p] = static_cast<Value>(static_cast<double>(rows.values[p]) * factor[rows.indices[p]]);
@@ -145,8 +144,8 @@ template <class Value>
 std::pair<std::size_t, std::size_t> extent(const DenseRows<Value>& rows, std::size_t i) {
   return {i * rows.n_features, rows.n_features};
 }
-template <class Position, class Index, class Value>
-std::pair<std::size_t, std::size_t> extent(const CsrRows<Position, Index, Value>& rows, std::size_t i) {
+template <class Index, class Value>
+std::pair<std::size_t, std::size_t> extent(const CsrRows<Index, Value>& rows, std::size_t i) {
   return {static_cast<std::size_t>(rows.indptr[i]), static_cast<std::size_t>(rows.indptr[i + 1] - rows.indptr[i])};
 }
 

@@ -1,9 +1,12 @@
-// Dense inner loops, compiled for several instruction sets; the loader picks the best one that the processor has.
+// Dense inner loops, compiled for several instruction sets, of which the loader picks the best one that the processor
+// has; or, where a build is for this machine alone (BEELINE_LEVEL, which CMakeLists.txt finds), for that one only.
 #pragma once
 
 #include <cstddef>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(BEELINE_NO_CLONES)
+#if defined(BEELINE_LEVEL)
+#define BEELINE_CLONES __attribute__((target("arch=" BEELINE_LEVEL)))
+#elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(BEELINE_NO_CLONES)
 #define BEELINE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define BEELINE_CLONES
