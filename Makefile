@@ -23,6 +23,8 @@ KERNELS := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h) CMakeLi
 # An editable install finds new modules by itself, but not new packages.
 PACKAGES := $(wildcard src/beeline/*/__init__.py src/beeline/*/*/__init__.py)
 PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
+# Python compiles what is imported, when it is; to compile all that is installed takes longer than to install it.
+INSTALL = $(PIP) install --no-compile
 PYTHON_CODE := src tests benchmarks examples tools fuzz
 CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h fuzz/*.cpp)
 
@@ -39,11 +41,11 @@ $(VENV)/tools.stamp: tools/make_venv.sh
 $(VENV)/install.stamp: $(VENV)/tools.stamp pyproject.toml $(KERNELS) $(PACKAGES)
 	@echo "Building and installing beeline in $(VENV) (a minute or two the first time) …"
 	$(PIP) uninstall --yes beeline  # a distribution of that name has the same files
-	$(PIP) install --no-build-isolation -Cbuild-dir=build/here -Ccmake.define.BEELINE_THIS_MACHINE=ON --editable .
+	$(INSTALL) --no-build-isolation -Cbuild-dir=build/here -Ccmake.define.BEELINE_THIS_MACHINE=ON --editable .
 	touch $@
 
 $(VENV)/%.stamp: $(VENV)/install.stamp tools/extra.py
-	$(PIP) install $$($(BIN)/python tools/extra.py $*)
+	$(INSTALL) $$($(BIN)/python tools/extra.py $*)
 	touch $@
 
 demo: $(VENV)/plot.stamp

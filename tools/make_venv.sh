@@ -39,5 +39,6 @@ fi
 
 pip=("$folder/bin/python" -m pip -qq --disable-pip-version-check)
 # pip of Debian 11 and older cannot install an editable package without setup.py.
-"${pip[@]}" install --upgrade "pip>=23"
-"${pip[@]}" install "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
+"$folder/bin/python" -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' ||
+  "${pip[@]}" install --upgrade "pip>=23"
+"${pip[@]}" install --no-compile "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
