@@ -26,6 +26,7 @@ class _Spilled:
     def __init__(self, file: IO[bytes], block: Block) -> None:
         self.file, self.n_features, self.n_rows, self.nnz = file, block.n_features, block.n_rows, block.nnz
         self.places = [None if a is None else self._write(a) for a in (block.values, block.indptr, block.indices)]
+        self.nbytes = block.nbytes
 
     def _write(self, array: AnyArray) -> tuple[int, tuple[int, ...], np.dtype[np.generic]]:
         offset = self.file.seek(0, os.SEEK_END)
@@ -139,8 +140,15 @@ class Segments(Dataset):
         return (segment if isinstance(segment, Block) else segment.block() for segment in self._segments)
 
     def cuts(self, memory: int) -> list[int]:
-        """Between the segments; no rows at all are one run, as they are of every data set."""
-        return [0, *np.cumsum([segment.n_rows for segment in self._segments]).tolist()] if self._segments else [0, 0]
+        """Between segments, where neighbours would take more; no rows at all are one run, as they are of every data set."""
+        cuts, held = [0, 0], 0
+        for segment in self._segments:
+            if held and held + segment.nbytes > memory:
+                cuts.append(cuts[-1])
+                held = 0
+            cuts[-1] += segment.n_rows
+            held += segment.nbytes
+        return cuts
 
     def rows(self, start: int, stop: int) -> Block:
         """Rows start … stop−1: of one segment as they are, else a copy."""

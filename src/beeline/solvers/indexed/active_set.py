@@ -26,6 +26,7 @@ Targets = Callable[[Ints], tuple[Floats, Floats]]  # the labels and costs of row
 
 _NOWHERE = -1  # the chunk of random rows that have not been found in their own
 _BESIDE = 8  # part of the memory for what a problem has beside rows; more of it is on disk
+_RUN = 512 << 10  # bytes of segments that are a shard together: to call a verb takes as long as to read half of that
 _NARROW = 2**16  # features that 16 bits can tell apart
 
 
@@ -150,7 +151,7 @@ class ActiveSet:
         data = self._rows if single is None else ArrayDataset(single)
         memory = o.rows.memory
         small = memory is None or self.PROBLEM_BYTES * len(self) <= memory // _BESIDE
-        rows = LocalRows(data, shards_of(data, 1, None), None if small else memory)
+        rows = LocalRows(data, shards_of(data, _RUN, None), None if small else memory)
         columns = rows.scatter(self.labels), rows.scatter(self.costs * factors)
         return Objective(rows, *columns, loss, o.regularizer, o.strength, o.intercept)
 
