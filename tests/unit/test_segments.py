@@ -1,5 +1,7 @@
 """Rows in segments: what is cut into shards, and what comes back of it."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -24,15 +26,17 @@ def test_neighbouring_segments_are_a_shard_together_where_they_fit(sizes, spille
     row = 4 * 8
     for rows in (1, 20, 64, 1000):
         cuts = data.cuts(rows * row)
-        assert cuts[0] == 0 and cuts[-1] == data.n_rows and np.all(np.diff(cuts) > 0)
+        assert cuts[0] == 0
+        assert cuts[-1] == data.n_rows
+        assert np.all(np.diff(cuts) > 0)
         ends = np.cumsum([segment.n_rows for segment in data._segments])
         assert set(cuts[1:]) <= set(ends.tolist()), "a cut inside a segment would read it twice"
         for begin, middle, end in zip(cuts, cuts[1:], cuts[2:], strict=False):
             assert end - begin > rows or middle - begin > rows, "two neighbours would have fitted"
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in itertools.pairwise(cuts):
             inside = [e for e in ends.tolist() if begin < e <= end]
             assert end - begin <= rows or len(inside) == 1, "only a segment by itself may be larger"
-    whole = np.concatenate([data.rows(a, b).values for a, b in zip(cuts, cuts[1:], strict=False)])
+    whole = np.concatenate([data.rows(a, b).values for a, b in itertools.pairwise(cuts)])
     np.testing.assert_array_equal(whole[:, 0], np.repeat(np.arange(len(sizes)), sizes))
 
 

@@ -140,7 +140,7 @@ class Segments(Dataset):
         return (segment if isinstance(segment, Block) else segment.block() for segment in self._segments)
 
     def cuts(self, memory: int) -> list[int]:
-        """Between segments, where neighbours would take more; no rows at all are one run, as they are of every data set."""
+        """Between segments, where neighbours would take more; no rows at all are one run, as of every data set."""
         cuts, held = [0, 0], 0
         for segment in self._segments:
             if held and held + segment.nbytes > memory:
