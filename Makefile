@@ -1,5 +1,6 @@
 # Every target does its own set-up: nothing has to be installed or typed first.
 #   make demo           real data: converted, inspected, learned from, predicted, a page to keep
+#   make tour           the examples in Python, on what the demo leaves behind
 #   make test           the tests; make test-all runs the slow ones too
 #   make lint           ruff, clang-format, mypy
 #   make format         puts the sources in house style
@@ -28,7 +29,7 @@ INSTALL = $(PIP) install --no-compile
 PYTHON_CODE := src tests benchmarks examples tools fuzz
 CPP_CODE := $(wildcard src/beeline/kernels/*.cpp src/beeline/kernels/*.h fuzz/*.cpp)
 
-.PHONY: help demo test test-all lint format bench asan fuzz fuzz-solvers docs site wheel clean
+.PHONY: help demo tour test test-all lint format bench asan fuzz fuzz-solvers docs site wheel clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -50,6 +51,10 @@ $(VENV)/%.stamp: $(VENV)/install.stamp tools/extra.py
 
 demo: $(VENV)/plot.stamp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
+
+tour: $(VENV)/plot.stamp
+	@[ -d out/train.store ] || $(MAKE) --no-print-directory demo
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/tour.sh
 
 test: $(VENV)/test.stamp
 	$(BIN)/pytest -m "not slow" -n $(JOBS) $(ARGS)
