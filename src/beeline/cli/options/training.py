@@ -65,10 +65,11 @@ def panel_option(
     *names: str,
     choices: Any = None,  # noqa: ANN401
     panel: str = "Training",
+    places: bool = False,
 ) -> Option:
     """An option in a panel of its own on the help page; `choices` is a Literal, whose values are listed."""
     help_text = text if choices is None else f"{text} One of {', '.join(get_args(choices))}."
-    return Option(help_text, names, metavar=metavar, panel=panel)
+    return Option(help_text, names, metavar=metavar, panel=panel, places=places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +79,11 @@ class TrainingOptions:
     loss: Annotated[
         LossName | None,
         panel_option(
-            "The loss; when not given, logistic where labels name classes and squared where they are numbers.",
+            "The loss; when not given, logistic where labels name classes and squared where they are numbers. Behind "
+            "the name of one that counts first places may be an @ and how many.",
             "LOSS",
             choices=LossName,
+            places=True,
         ),
     ] = None
     regularizer: Annotated[
@@ -175,6 +178,11 @@ class TrainingOptions:
     def named_loss(self) -> str | None:
         """The loss that was named, or that the form of several classes implies; None: labels decide."""
         return self.loss or _IMPLIED.get(self.multiclass)
+
+    @property
+    def loss_name(self) -> str:
+        """The name of the loss that settings begin with, without its places."""
+        return (self.named_loss or "logistic").partition("@")[0]
 
     @property
     def goes_on(self) -> str:
