@@ -34,6 +34,15 @@ from beeline.losses.multioutput import (
 from beeline.losses.novelty import Novelty
 from beeline.losses.one_vs_rest import OneVsRest
 from beeline.losses.quantile import Expectile, Quantile, SoftQuantile
+from beeline.losses.ranking import (
+    ListNet,
+    MeanAveragePrecision,
+    Ndcg,
+    PairwiseHinge,
+    PairwiseLogistic,
+    RankUtility,
+    ReciprocalRank,
+)
 from beeline.losses.rates import CrossEntropy, Gamma, Poisson, Tweedie
 from beeline.losses.regression import (
     Absolute,
@@ -62,10 +71,12 @@ __all__ = [
     "HuberHinge",
     "Labels",
     "LeastSquares",
+    "ListNet",
     "LogCosh",
     "Logistic",
     "Loss",
     "LossLink",
+    "MeanAveragePrecision",
     "ModifiedHuber",
     "MulticlassMargin",
     "MulticlassPerceptron",
@@ -73,13 +84,18 @@ __all__ = [
     "MultilabelLogistic",
     "MultilabelSquaredHinge",
     "MultivariateSquared",
+    "Ndcg",
     "Novelty",
     "OneVsRest",
+    "PairwiseHinge",
+    "PairwiseLogistic",
     "Perceptron",
     "Poisson",
     "PseudoHuber",
     "Quantile",
     "Ramp",
+    "RankUtility",
+    "ReciprocalRank",
     "RowLoss",
     "ScalarLoss",
     "ScaledMulticlassMargin",
@@ -146,6 +162,13 @@ _KINDS: tuple[type[Loss], ...] = (
     Novelty,
     Ramp,
     TruncatedSquaredHinge,
+    Ndcg,
+    MeanAveragePrecision,
+    ReciprocalRank,
+    RankUtility,
+    PairwiseHinge,
+    PairwiseLogistic,
+    ListNet,
 )
 
 LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}

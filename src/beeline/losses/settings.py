@@ -8,13 +8,20 @@ from beeline._numbers import as_number, as_whole_number
 from beeline._sentences import Argument
 from beeline.exceptions import ParameterError
 
-__all__ = ["at_least_one", "at_least_zero", "between", "positive"]
+__all__ = ["above_one", "at_least_one", "at_least_zero", "between", "positive"]
 
 
 def positive(name: str, value: float) -> float:
     """The setting, which must be positive and finite."""
     if not 0 < as_number(name, value) < math.inf:
         raise ParameterError(Argument(name), f" must be positive and finite, not {value}")
+    return float(value)
+
+
+def above_one(name: str, value: float) -> float:
+    """The setting, which must be finite and more than 1."""
+    if not 1 < as_number(name, value) < math.inf:
+        raise ParameterError(Argument(name), f" must be finite and more than 1, not {value}")
     return float(value)
 
 
