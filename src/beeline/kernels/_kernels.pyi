@@ -53,6 +53,17 @@ def loss_sum(
     curvatures: NDArray[float64] | None,
     threads: int = 0,
 ) -> float: ...
+def query_losses(
+    name: str,
+    z: NDArray[float64],
+    y: NDArray[float64],
+    weights: NDArray[float64],
+    starts: NDArray[int64],
+    discounts: NDArray[float64],
+    values: NDArray[float64],
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> None: ...
 def kink_buckets(
     name: str,
     parameters: tuple[float, float],

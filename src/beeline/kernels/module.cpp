@@ -20,6 +20,7 @@ void bind_newton(nb::module_& m);
 void bind_packed(nb::module_& m);
 void bind_pivot_trees(nb::module_& m);
 void bind_assemble(nb::module_& m);
+void bind_ranking(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_libsvm(nb::module_& m);
 void bind_row_trees(nb::module_& m);
@@ -54,6 +55,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_packed(m);
   beeline::bind_pivot_trees(m);
   beeline::bind_assemble(m);
+  beeline::bind_ranking(m);
   beeline::bind_records(m);
   beeline::bind_libsvm(m);
   beeline::bind_row_trees(m);

@@ -34,6 +34,15 @@ from beeline.losses.multioutput import (
 from beeline.losses.novelty import Novelty
 from beeline.losses.one_vs_rest import OneVsRest
 from beeline.losses.quantile import Expectile, Quantile, SoftQuantile
+from beeline.losses.ranking import (
+    ListNet,
+    MeanAveragePrecision,
+    Ndcg,
+    PairwiseHinge,
+    PairwiseLogistic,
+    RankUtility,
+    ReciprocalRank,
+)
 from beeline.losses.rates import CrossEntropy, Gamma, Poisson, Tweedie
 from beeline.losses.regression import (
     Absolute,
@@ -62,10 +71,12 @@ __all__ = [
     "HuberHinge",
     "Labels",
     "LeastSquares",
+    "ListNet",
     "LogCosh",
     "Logistic",
     "Loss",
     "LossLink",
+    "MeanAveragePrecision",
     "ModifiedHuber",
     "MulticlassMargin",
     "MulticlassPerceptron",
@@ -73,13 +84,18 @@ __all__ = [
     "MultilabelLogistic",
     "MultilabelSquaredHinge",
     "MultivariateSquared",
+    "Ndcg",
     "Novelty",
     "OneVsRest",
+    "PairwiseHinge",
+    "PairwiseLogistic",
     "Perceptron",
     "Poisson",
     "PseudoHuber",
     "Quantile",
     "Ramp",
+    "RankUtility",
+    "ReciprocalRank",
     "RowLoss",
     "ScalarLoss",
     "ScaledMulticlassMargin",
@@ -146,6 +162,13 @@ _KINDS: tuple[type[Loss], ...] = (
     Novelty,
     Ramp,
     TruncatedSquaredHinge,
+    Ndcg,
+    MeanAveragePrecision,
+    ReciprocalRank,
+    RankUtility,
+    PairwiseHinge,
+    PairwiseLogistic,
+    ListNet,
 )
 
 LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
@@ -175,11 +198,16 @@ _ELSEWHERE = {
 
 
 def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
-    """The loss of that name, made with the settings; a loss passes through."""
+    """The loss of that name, made with the settings; a loss passes through.
+
+    NAME@K is the loss NAME with the setting k=K: "ndcg@10".
+    """
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, type):
         raise ParameterError(f"give a loss, {loss.__name__}(), and not its class", parameter="loss")
+    if isinstance(loss, str) and "@" in loss:
+        loss, settings = _with_places(loss, settings)
     if not isinstance(loss, str) or loss not in LOSSES:
         ours = _ELSEWHERE.get(loss) if isinstance(loss, str) else None
         instead = offer(loss, sorted(LOSSES)) if ours is None else f"it is called {ours!r} here"
@@ -191,3 +219,18 @@ def get_loss(loss: str | Loss, **settings: Any) -> Loss:  # noqa: ANN401
             instead = did_you_mean(name, known) or others
             raise ParameterError(f"the loss {loss!r} has no setting {name!r}; {instead}", parameter=name)
     return LOSSES[loss](**settings)
+
+
+def _with_places(spelled: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """(NAME, the settings with k) from NAME@K."""
+    name, _, places = spelled.partition("@")
+    if name in LOSSES and "k" not in loss_settings(name):
+        raise ParameterError(f"the loss {name!r} counts no first places; write {name!r}", parameter="loss")
+    if not (places.isascii() and places.isdigit() and int(places) > 0):
+        raise ParameterError(
+            f"behind the @ of a loss must be a positive whole number, as in '{name}@10', not {places!r}",
+            parameter="loss",
+        )
+    if "k" in settings:
+        raise ParameterError(f"{spelled!r} says k already; leave one of them out", parameter="loss")
+    return name, {**settings, "k": int(places)}

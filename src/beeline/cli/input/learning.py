@@ -94,7 +94,7 @@ def _indexed_store(sources: list[str], reading: dict[str, Any], options: Trainin
     from beeline.solvers.needs import may_use_index
     from beeline.training.indexing import SMALL
 
-    if options.solver not in ("auto", "indexed") or not may_use_index(options.named_loss or "logistic"):
+    if options.solver not in ("auto", "indexed") or not may_use_index(options.loss_name):
         return None
     ReadOptions(**reading).refuse(reading, "a store, which is read as it is")
     store = open_store(sources[0])

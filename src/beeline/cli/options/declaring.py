@@ -46,6 +46,8 @@ class Option:
         Whether the help page tells what it is when it is not given.
     least
         The smallest number that is allowed.
+    places
+        Whether a text that is one of some may go on with @ and a number, as `ndcg@10`.
     """
 
     help: str
@@ -54,6 +56,7 @@ class Option:
     panel: str = _OPTIONS
     show_default: bool = True
     least: int | None = None
+    places: bool = False
 
 
 class PanelOption(click.Option):
@@ -122,10 +125,18 @@ class Group(click.Group):
 
 
 class OneOf(click.Choice):  # type: ignore[type-arg]
-    """One of some texts; of a text that is like some of them it is asked whether they were meant."""
+    """One of some texts; of a text that is like some of them it is asked whether they were meant.
+
+    With `places`, @ and more may follow, which others look at.
+    """
+
+    places = False
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """The text, if it is one of them."""
+        if self.places and "@" in value:
+            name, _, more = value.partition("@")
+            return f"{self.convert(name, param, ctx)}@{more}"
         if value not in self.choices and (question := did_you_mean(value, self.choices)):
             self.fail(f"there is no {value!r}; {question}", param, ctx)
         return super().convert(value, param, ctx)
@@ -166,6 +177,8 @@ def _declared(parameter: inspect.Parameter) -> click.Parameter:
     elif mark.least is not None:
         settings["type"] = click.IntRange(min=mark.least)
     else:
+        if isinstance(kind, OneOf):
+            kind.places = mark.places
         settings |= {"type": kind, "multiple": several}
     names = mark.names or (f"--{parameter.name.replace('_', '-')}",)
     return PanelOption(

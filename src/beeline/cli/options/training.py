@@ -21,21 +21,28 @@ LossName = Literal[
     "hinge",
     "huber",
     "huber_hinge",
+    "listnet",
     "log_cosh",
     "logistic",
+    "map",
     "modified_huber",
+    "mrr",
     "multiclass_margin",
     "multiclass_perceptron",
     "multilabel_hinge",
     "multilabel_logistic",
     "multilabel_squared_hinge",
     "multivariate_squared",
+    "ndcg",
     "novelty",
+    "pairwise_hinge",
+    "pairwise_logistic",
     "perceptron",
     "poisson",
     "pseudo_huber",
     "quantile",
     "ramp",
+    "rank_utility",
     "scaled_multiclass_margin",
     "smoothed_hinge",
     "soft_epsilon_insensitive",
@@ -65,10 +72,11 @@ def panel_option(
     *names: str,
     choices: Any = None,  # noqa: ANN401
     panel: str = "Training",
+    places: bool = False,
 ) -> Option:
     """An option in a panel of its own on the help page; `choices` is a Literal, whose values are listed."""
     help_text = text if choices is None else f"{text} One of {', '.join(get_args(choices))}."
-    return Option(help_text, names, metavar=metavar, panel=panel)
+    return Option(help_text, names, metavar=metavar, panel=panel, places=places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +86,11 @@ class TrainingOptions:
     loss: Annotated[
         LossName | None,
         panel_option(
-            "The loss; when not given, logistic where labels name classes and squared where they are numbers.",
+            "The loss; when not given, logistic where labels name classes and squared where they are numbers. Behind "
+            "the name of one that counts first places may be an @ and how many.",
             "LOSS",
             choices=LossName,
+            places=True,
         ),
     ] = None
     regularizer: Annotated[
@@ -175,6 +185,11 @@ class TrainingOptions:
     def named_loss(self) -> str | None:
         """The loss that was named, or that the form of several classes implies; None: labels decide."""
         return self.loss or _IMPLIED.get(self.multiclass)
+
+    @property
+    def loss_name(self) -> str:
+        """The name of the loss that settings begin with, without its places."""
+        return (self.named_loss or "logistic").partition("@")[0]
 
     @property
     def goes_on(self) -> str:

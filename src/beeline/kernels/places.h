@@ -1,0 +1,256 @@
+// Max-margin losses of the places of documents: max_π Σ_i c_i (f_π(i) − f_σ(i)) + 1 − measure(π), where σ is an order
+// by falling relevance, and what is found for the worst order π.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "ranking.h"
+
+namespace beeline {
+
+// An assignment of the least cost, rows to columns, by shortest augmenting paths with potentials: O(n³) at most.
+class Assignment {
+ public:
+  // cost(i, j), both from 0 to n − 1; `column_of(i)` has the column of row i then.
+  template <class Cost>
+  void solve(std::size_t n, Cost cost) {
+    u_.assign(n + 1, 0.0);
+    v_.assign(n + 1, 0.0);
+    row_.assign(n + 1, n);  // the row of every column; column n stands for none
+    way_.assign(n + 1, n);
+    for (std::size_t i = 0; i < n; ++i) augment(n, i, cost);
+    column_.resize(n);
+    for (std::size_t j = 0; j < n; ++j) column_[row_[j]] = j;
+  }
+
+  std::size_t column_of(std::size_t i) const { return column_[i]; }
+
+ private:
+  template <class Cost>
+  void augment(std::size_t n, std::size_t first, Cost cost) {
+    least_.assign(n + 1, std::numeric_limits<double>::infinity());
+    used_.assign(n + 1, 0);
+    row_[n] = first;
+    std::size_t at = n;
+    do {
+      used_[at] = 1;
+      const std::size_t i = row_[at];
+      double step = std::numeric_limits<double>::infinity();
+      std::size_t next = n;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (used_[j]) continue;
+        const double reduced = cost(i, j) - u_[i] - v_[j];
+        if (reduced < least_[j]) {
+          least_[j] = reduced;
+          way_[j] = at;
+        }
+        if (least_[j] < step) {
+          step = least_[j];
+          next = j;
+        }
+      }
+      for (std::size_t j = 0; j <= n; ++j) {
+        if (used_[j]) {
+          u_[row_[j]] += step;
+          v_[j] -= step;
+        } else {
+          least_[j] -= step;
+        }
+      }
+      at = next;
+    } while (row_[at] != n);
+    for (; at != n; at = way_[at]) row_[at] = row_[way_[at]];
+    row_[n] = n;
+  }
+
+  std::vector<double> u_, v_, least_;
+  std::vector<std::size_t> row_, way_, column_;
+  std::vector<char> used_;
+};
+
+// A measure that is a sum over places, Σ_i a_i g_π(i) over its largest value: NDCG, expected rank utility.
+//
+// c_i is the gain that belongs at place i, over the sum of all gains: so it is the same for documents that are equally
+// relevant, and their order costs nothing. The worst order is then an assignment of documents to places with values
+// c_i f_d − a_i b_d, b the gains over the best sum. Whoever has the least relevance is worth b = 0 (a constant is taken
+// off all), so that at most as many of them as there are better ones leave the last places, those with the highest
+// scores; what better documents come down to is then the very last places. Only these take part.
+class PlacesLoss {
+ public:
+  PlacesLoss(const double* discounts, std::size_t n_discounts, bool exponential)
+      : discounts_(discounts), n_discounts_(n_discounts), exponential_(exponential) {}
+
+  double operator()(const Query& q, double* slopes) {
+    levels_.sort(q);
+    std::fill(slopes, slopes + q.n, 0.0);
+    if (levels_.count() < 2) return 0;
+    levels_.sort_levels(q.z);
+    scale_gains(q);
+    const std::size_t better = levels_.starts[levels_.count() - 1];
+    return levels_.count() == 2 ? swap_two_levels(q, better, slopes) : assign(q, better, slopes);
+  }
+
+ private:
+  double discount(std::size_t place) const { return place < n_discounts_ ? discounts_[place] : 0.0; }
+
+  // c and b of every level.
+  void scale_gains(const Query& q) {
+    const std::size_t n = levels_.count();
+    const double most = q.y[levels_.order[0]];
+    weight_.resize(n);
+    worth_.resize(n);
+    double total = 0, best = 0;
+    for (std::size_t level = 0; level < n; ++level) {
+      const double y = q.y[levels_.order[levels_.starts[level]]];
+      // (2^y − 1)/2^most, which is finite whatever the relevances are.
+      weight_[level] = exponential_ ? std::exp2(y - most) - std::exp2(-most) : y / most;
+      total += weight_[level] * static_cast<double>(levels_.size(level));
+      for (std::size_t i = levels_.starts[level]; i < levels_.starts[level + 1]; ++i)
+        best += discount(i) * weight_[level];
+    }
+    for (std::size_t level = 0; level < n; ++level) worth_[level] = (weight_[level] - weight_[n - 1]) / best;
+    for (double& weight : weight_) weight /= total;
+  }
+
+  // Of two levels the best order has t of each on the places of the other: worse ones with the highest scores first,
+  // better ones with the lowest scores last. What the t-th of them adds falls with t, so that the first that adds
+  // nothing ends it.
+  double swap_two_levels(const Query& q, std::size_t better, double* slopes) {
+    const double weight = weight_[0] - weight_[1];
+    double value = 0;
+    const std::size_t most = std::min(better, q.n - better);
+    for (std::size_t t = 0; t < most; ++t) {
+      const std::uint32_t up = levels_.order[better + t], down = levels_.order[better - 1 - t];
+      const double more = weight * (q.z[up] - q.z[down]) + worth_[0] * (discount(t) - discount(q.n - 1 - t));
+      if (!(more > 0)) break;
+      value += more;
+      slopes[up] = weight;
+      slopes[down] = -weight;
+    }
+    return value;
+  }
+
+  double assign(const Query& q, std::size_t better, double* slopes) {
+    const std::size_t moving = std::min(better, q.n - better), n = better + moving, shift = q.n - n;
+    level_.resize(n);
+    for (std::size_t level = 0; level < levels_.count(); ++level)
+      std::fill(level_.begin() + static_cast<std::ptrdiff_t>(std::min(n, levels_.starts[level])), level_.end(), level);
+    const auto discount_at = [&](std::size_t i) { return discount(i < better ? i : i + shift); };
+    place_.resize(n);
+    score_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      place_[i] = discount_at(i);
+      score_[i] = q.z[levels_.order[i]];
+    }
+    assignment_.solve(n, [&](std::size_t i, std::size_t j) {
+      return place_[i] * worth_[level_[j]] - weight_[level_[i]] * score_[j];
+    });
+    double value = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t j = assignment_.column_of(i), document = levels_.order[j];
+      slopes[document] = weight_[level_[i]] - weight_[level_[j]];
+      value += slopes[document] * score_[j] + place_[i] * (worth_[level_[i]] - worth_[level_[j]]);
+    }
+    return std::max(value, 0.0);
+  }
+
+  const double* discounts_;
+  std::size_t n_discounts_;
+  bool exponential_;
+  Levels levels_;
+  Assignment assignment_;
+  std::vector<double> weight_, worth_, place_, score_;
+  std::vector<std::size_t> level_;
+};
+
+// Relevant documents, those of a relevance above zero, and the others, each by falling scores.
+struct TwoSides {
+  std::vector<std::uint32_t> relevant, others;
+
+  void sort(const Query& q) {
+    relevant.clear();
+    others.clear();
+    for (std::size_t i = 0; i < q.n; ++i) (q.y[i] > 0 ? relevant : others).push_back(static_cast<std::uint32_t>(i));
+    for (auto* side : {&relevant, &others})
+      std::sort(side->begin(), side->end(),
+                [&](std::uint32_t i, std::uint32_t j) { return q.z[i] != q.z[j] ? q.z[i] > q.z[j] : i < j; });
+  }
+};
+
+// max_π the mean over pairs of (f_j − f_i where j, irrelevant, is above i, relevant; else 0) + 1 − AP(π).
+//
+// The q-th irrelevant document from above lowers the precision at the i-th relevant one, if it is above that, from
+// i/(i + q − 1) to i/(i + q), whatever the others do. So each finds its place by itself; a later one gains less
+// everywhere, so that its place is not above (Yue, Finley, Radlinski and Joachims 2007).
+class AveragePrecisionLoss {
+ public:
+  double operator()(const Query& q, double* slopes) {
+    sides_.sort(q);
+    std::fill(slopes, slopes + q.n, 0.0);
+    const std::size_t m = sides_.relevant.size(), others = sides_.others.size();
+    if (m == 0 || others == 0) return 0;
+    const double each = 1 / static_cast<double>(m), pair = each / static_cast<double>(others);
+    double value = 0;
+    for (std::size_t o = 0; o < others; ++o) {
+      const double z = q.z[sides_.others[o]];
+      double gain = 0, best = 0;
+      std::size_t place = m;
+      for (std::size_t i = m; i-- > 0;) {
+        const double rank = static_cast<double>(i + 1), below = rank + static_cast<double>(o);
+        gain += each * rank / (below * (below + 1)) + pair * (z - q.z[sides_.relevant[i]]);
+        if (gain > best) {
+          best = gain;
+          place = i;
+        }
+      }
+      if (place == m) break;  // the next ones gain nothing either
+      value += best;
+      slopes[sides_.others[o]] = pair * static_cast<double>(m - place);
+      for (std::size_t i = place; i < m; ++i) slopes[sides_.relevant[i]] -= pair;
+    }
+    return value;
+  }
+
+ private:
+  TwoSides sides_;
+};
+
+// max_π the mean score of the first m places less that of the m relevant documents + 1 − 1/(the place of the first).
+//
+// If t irrelevant documents are on the first m places, the first relevant one is on place t + 1 at worst; if all of the
+// first places are theirs, all irrelevant ones may be above it.
+class ReciprocalRankLoss {
+ public:
+  double operator()(const Query& q, double* slopes) {
+    sides_.sort(q);
+    std::fill(slopes, slopes + q.n, 0.0);
+    const std::size_t m = sides_.relevant.size(), others = sides_.others.size();
+    if (m == 0 || others == 0) return 0;
+    const double each = 1 / static_cast<double>(m);
+    double moved = 0, value = 0;
+    std::size_t swaps = 0;
+    for (std::size_t t = 1; t <= std::min(m, others); ++t) {
+      moved += each * (q.z[sides_.others[t - 1]] - q.z[sides_.relevant[m - t]]);
+      const double found = moved + 1 - 1 / static_cast<double>((t == m ? others : t) + 1);
+      if (found > value) {
+        value = found;
+        swaps = t;
+      }
+    }
+    for (std::size_t t = 0; t < swaps; ++t) {
+      slopes[sides_.others[t]] = each;
+      slopes[sides_.relevant[m - 1 - t]] = -each;
+    }
+    return value;
+  }
+
+ private:
+  TwoSides sides_;
+};
+
+}  // namespace beeline
