@@ -53,6 +53,23 @@ def loss_sum(
     curvatures: NDArray[float64] | None,
     threads: int = 0,
 ) -> float: ...
+def roc_area(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    max_fpr: float,
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
+def f_beta(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    beta: float,
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
+def common_unit(c: NDArray[float64]) -> float: ...
 def kink_buckets(
     name: str,
     parameters: tuple[float, float],

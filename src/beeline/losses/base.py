@@ -84,6 +84,8 @@ class Loss(ABC):
         begins.
     piecewise_linear
         Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
+    differences_only
+        Whether only differences of scores matter, so that an intercept is determined by nothing.
     zero_is_optimal
         Whether no scores cost less than zero scores, for any labels: under any Ω zero weights are then an optimum.
     trusted
@@ -104,6 +106,7 @@ class Loss(ABC):
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
+    differences_only: ClassVar[bool] = False
     zero_is_optimal: ClassVar[bool] = False
     trusted: ClassVar[bool] = False
 
