@@ -64,6 +64,23 @@ def query_losses(
     slopes: NDArray[float64],
     threads: int = 0,
 ) -> None: ...
+def roc_area(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    max_fpr: float,
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
+def f_beta(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    beta: float,
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
+def common_unit(c: NDArray[float64]) -> float: ...
 def kink_buckets(
     name: str,
     parameters: tuple[float, float],

@@ -24,6 +24,7 @@ from beeline.losses.margin import (
     SquaredMargin,
     SquaredPerceptron,
 )
+from beeline.losses.measures import BalancedError, BreakEven, FBeta, Precision, Recall
 from beeline.losses.multiclass import CrammerSinger, MulticlassPerceptron, Softmax, WestonWatkins
 from beeline.losses.multioutput import (
     MultilabelHinge,
@@ -54,16 +55,21 @@ from beeline.losses.regression import (
     SoftEpsilonInsensitive,
     SquaredEpsilonInsensitive,
 )
+from beeline.losses.roc_area import RocArea
 from beeline.losses.truncated import Ramp, Truncated, TruncatedSquaredHinge
+from beeline.losses.two_classes import TwoClassLoss
 
 __all__ = [
     "LOSSES",
     "Absolute",
+    "BalancedError",
+    "BreakEven",
     "CrammerSinger",
     "CrossEntropy",
     "EpsilonInsensitive",
     "Expectile",
     "Exponential",
+    "FBeta",
     "Gamma",
     "GroupLoss",
     "Hinge",
@@ -91,11 +97,14 @@ __all__ = [
     "PairwiseLogistic",
     "Perceptron",
     "Poisson",
+    "Precision",
     "PseudoHuber",
     "Quantile",
     "Ramp",
     "RankUtility",
+    "Recall",
     "ReciprocalRank",
+    "RocArea",
     "RowLoss",
     "ScalarLoss",
     "ScaledMulticlassMargin",
@@ -113,6 +122,7 @@ __all__ = [
     "Truncated",
     "TruncatedSquaredHinge",
     "Tweedie",
+    "TwoClassLoss",
     "VectorLoss",
     "WestonWatkins",
     "check_loss",
@@ -169,6 +179,12 @@ _KINDS: tuple[type[Loss], ...] = (
     PairwiseHinge,
     PairwiseLogistic,
     ListNet,
+    RocArea,
+    FBeta,
+    BalancedError,
+    Precision,
+    Recall,
+    BreakEven,
 )
 
 LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}

@@ -84,12 +84,12 @@ class Loss(ABC):
         begins.
     piecewise_linear
         Whether the loss consists of flat pieces. A scalar one then says by `kinks` where they meet.
+    differences_only
+        Whether only differences of scores matter, so that an intercept is determined by nothing.
     zero_is_optimal
         Whether no scores cost less than zero scores, for any labels: under any Ω zero weights are then an optimum.
     trusted
         Whether training may begin with a loss of one's own without a look at its numbers, as `check_loss` takes it.
-    differences_only
-        Whether only differences of scores matter, so that an intercept would change nothing.
     """
 
     name: ClassVar[str]
@@ -106,9 +106,9 @@ class Loss(ABC):
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
+    differences_only: ClassVar[bool] = False
     zero_is_optimal: ClassVar[bool] = False
     trusted: ClassVar[bool] = False
-    differences_only: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
