@@ -11,6 +11,7 @@ from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, Sco
 from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.groups import GroupLoss
+from beeline.losses.label_tree import LabelTree
 from beeline.losses.margin import (
     Exponential,
     Hinge,
@@ -45,6 +46,7 @@ from beeline.losses.regression import (
     SoftEpsilonInsensitive,
     SquaredEpsilonInsensitive,
 )
+from beeline.losses.trees import TreeLogistic, TreeMargin
 from beeline.losses.truncated import Ramp, Truncated, TruncatedSquaredHinge
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberHinge",
+    "LabelTree",
     "Labels",
     "LeastSquares",
     "LogCosh",
@@ -94,6 +97,8 @@ __all__ = [
     "SquaredHinge",
     "SquaredMargin",
     "SquaredPerceptron",
+    "TreeLogistic",
+    "TreeMargin",
     "Truncated",
     "TruncatedSquaredHinge",
     "Tweedie",
@@ -123,6 +128,8 @@ _KINDS: tuple[type[Loss], ...] = (
     MulticlassMargin,
     ScaledMulticlassMargin,
     SoftmaxMargin,
+    TreeLogistic,
+    TreeMargin,
     MulticlassPerceptron,
     MultilabelLogistic,
     MultilabelHinge,

@@ -93,7 +93,7 @@ class HeldOut:
         """The loss of each row: of all its scores together, or the sum over them."""
         z, y = self.z, np.asarray(self.labels, np.float64)
         if isinstance(self.loss, VectorLoss):  # of two scores there is the difference
-            return self.loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
+            return self.loss.class_loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
         assert isinstance(self.loss, RowLoss)
         if self.names is not None:
             y = np.where(self.numbers[:, None] == (np.arange(z.shape[1]) if z.shape[1] > 1 else 1), 1.0, -1.0)
