@@ -40,6 +40,11 @@ class TestSources:
         assert tree == LabelTree.from_names(["a/x", "a/y", "b"], "/")
         assert tree.ancestors("a/y") == ("a",)
 
+    def test_whichever_separator_names_have(self):
+        assert as_label_tree("auto", ["a.x", "b"]) == LabelTree.from_names(["a.x", "b"])
+        assert as_label_tree("auto", ["a/x", "b"]) == LabelTree.from_names(["a/x", "b"], "/")
+        assert as_label_tree("auto", [1.0, 2.0]) == LabelTree.from_edges([("", 1), ("", 2)])
+
     @pytest.mark.parametrize(
         ("name", "text"),
         [
@@ -159,9 +164,9 @@ class TestRefusals:
 
     def test_labels_that_it_does_not_have(self):
         tree = LabelTree.from_names(NAMES)
-        with pytest.raises(LabelError, match="no node 'sci.spac'; did you mean 'sci.space'"):
+        with pytest.raises(LabelError, match=r"no node 'sci\.spac'; did you mean 'sci\.space'"):
             tree.distances(["sci.spac", "misc"])
-        with pytest.raises(LabelError, match="it has the classes comp.graphics"):
+        with pytest.raises(LabelError, match=r"it has the classes comp\.graphics"):
             tree.path("0")
 
     def test_files_that_are_none(self, tmp_path):

@@ -217,8 +217,7 @@ def test_other_solvers_come_to_the_same(loss, solver):
 
 
 def with_shards(rows, y, folder):
-    store = beeline.convert(beeline.from_arrays(rows, np.searchsorted(NAMES, y)), folder)
-    return store
+    return beeline.convert(beeline.from_arrays(rows, np.searchsorted(NAMES, y)), folder)
 
 
 @pytest.mark.parametrize("kind", KINDS[:2])
@@ -272,7 +271,7 @@ def test_two_classes(kind):
 
 
 @pytest.mark.parametrize("loss", ["tree_logistic", "tree_margin"])
-def test_search_for_C(loss):
+def test_search_for_the_best_c(loss):
     model = LinearModel(get_loss(loss, tree=SHAPES["unbalanced"]), C="auto", cv=3).fit(X, Y)
     assert model.report_.status == "converged"
     assert model.score(X, Y) > 0.5

@@ -17,6 +17,7 @@ from beeline.exceptions import LabelError, ParameterError
 __all__ = ["LabelTree", "as_label_tree", "label_text"]
 
 _SEPARATORS = {"dots": ".", "slashes": "/"}
+_BY_NAMES = ("auto", *_SEPARATORS)
 _ROOT = ""  # what a root is called that nobody has named
 
 
@@ -286,14 +287,18 @@ def as_label_tree(given: Any, names: Sequence[object] | None = None) -> LabelTre
     Parameters
     ----------
     given
-        A tree; "dots" or "slashes", of which the names tell; the path of a file; dictionaries; or edges.
+        A tree; "dots" or "slashes" between the parts of the classes' names; "auto", whichever these have; the path of a
+        file; dictionaries; or edges.
     names
         The classes; None: they are not known.
     """
     if given is None or isinstance(given, LabelTree):
         return given
-    if isinstance(given, str) and given in _SEPARATORS:
-        return None if names is None else LabelTree.from_names(names, _SEPARATORS[given])
+    if isinstance(given, str) and given in _BY_NAMES:
+        if names is None:
+            return None
+        dotted = any("." in label_text(name) for name in names)
+        return LabelTree.from_names(names, _SEPARATORS.get(given, "." if dotted else "/"))
     if isinstance(given, str) or hasattr(given, "__fspath__"):
         from beeline.losses.label_tree_file import read_label_tree
 
@@ -303,7 +308,8 @@ def as_label_tree(given: Any, names: Sequence[object] | None = None) -> LabelTre
     if isinstance(given, Iterable):
         return LabelTree.from_edges(given)
     raise _refused(
-        f"a tree of labels is a LabelTree, 'dots', 'slashes', a file, dictionaries or pairs of nodes, not {given!r}"
+        "a tree of labels is a LabelTree, 'dots', 'slashes', 'auto', a file, dictionaries or pairs of nodes, "
+        f"not {quoted(given)}"
     )
 
 

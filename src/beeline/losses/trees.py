@@ -1,4 +1,4 @@
-"""Losses of classes that are the leaves of a tree: the score of a class is the sum of the scores on its way from the root.
+"""Losses of classes that are the leaves of a tree: a class scores what the nodes on its way from the root add up to.
 
 Conventions
 -----------
@@ -102,10 +102,10 @@ class TreeLayout:
         """Pz for every row: each node's score is that of its parent and its own, from the root down."""
         if self.is_flat:
             return z
-        sums = np.ascontiguousarray(z[:, self.n_classes :].T)
+        sums = np.array(z[:, self.n_classes :].T, order="C")  # a copy, also of one row
         for nodes, parents in self._levels:
             sums[nodes - self.n_classes] += sums[parents - self.n_classes]
-        scores = np.ascontiguousarray(z[:, : self.n_classes].T)
+        scores = np.array(z[:, : self.n_classes].T, order="C")
         classes, parents = self._below
         scores[classes] += sums[parents - self.n_classes]
         return np.ascontiguousarray(scores.T)
@@ -253,7 +253,7 @@ class OverTree(VectorLoss):
         return self._down(np.ascontiguousarray(self._down(self.class_loss.curvature_total(h)).T))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
-        """That of l, of the slopes along the classes; those along inner nodes must be the sums of what is below them."""
+        """That of l; slopes along inner nodes must be the sums of those of the classes below them."""
         k = self.n_classes(a.shape[1])
         along = np.ascontiguousarray(a[:, :k])
         sizes = _ROUNDING * k * np.abs(along).sum(axis=1)
@@ -281,8 +281,8 @@ class TreeLoss(OverTree):
     Parameters
     ----------
     tree
-        A `LabelTree`, or what one is made of: "dots" or "slashes" between the parts of the classes' names, the path of
-        a file, dictionaries, or pairs of nodes. None: all classes lie below the root.
+        A `LabelTree`, or what one is made of: "dots" or "slashes" between the parts of the classes' names, "auto" for
+        whichever these have, the path of a file, dictionaries, or pairs of nodes. None: all classes lie below the root.
     """
 
     def __init__(self, tree: Any = None) -> None:  # noqa: ANN401
