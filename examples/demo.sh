@@ -69,5 +69,8 @@ run beeline train --continue out/stream.model $test -o out/stream.model
 say "17. The same from Python, with a kind of forest that appears late (examples/stream.py)."
 run python examples/stream.py $train $test out/late.model
 
+say "18. Classes that form a tree: mistakes that are nearer to the truth (examples/label_tree.py)."
+run python examples/label_tree.py out/train.store out/test.store
+
 say "Stores, models, answers and two pages to open in a browser, training.html and search.html, are in out/."
 say "Next: docs/ten-minutes.md, beeline train --help; make site builds all pages to read, with a gallery."
