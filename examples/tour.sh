@@ -23,3 +23,6 @@ run python examples/own_loss.py $train $test
 
 say "6. Learn from rows as they come, with a kind of forest that appears late (examples/stream.py)."
 run python examples/stream.py $train $test out/late.model
+
+say "7. Classes that form a tree: mistakes that are nearer to the truth (examples/label_tree.py)."
+run python examples/label_tree.py out/train.store out/test.store

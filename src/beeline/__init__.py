@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from beeline.estimators import CostSensitiveClassifier as CostSensitiveClassifier
     from beeline.estimators import ElasticNet as ElasticNet
     from beeline.estimators import GammaRegressor as GammaRegressor
+    from beeline.estimators import HierarchicalClassifier as HierarchicalClassifier
     from beeline.estimators import HuberRegressor as HuberRegressor
     from beeline.estimators import Lasso as Lasso
     from beeline.estimators import LinearModel as LinearModel
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from beeline.fitting.stream import fit_stream as fit_stream
     from beeline.kernels import num_threads as num_threads
     from beeline.kernels import set_num_threads as set_num_threads
+    from beeline.losses.label_tree import LabelTree as LabelTree
     from beeline.model import Model as Model
     from beeline.selection import Selecting as Selecting
     from beeline.selection import Selection as Selection
@@ -67,8 +69,10 @@ _HOMES = {
     "ElasticNet": "beeline.estimators",
     "Evaluation": "beeline.evaluation",
     "GammaRegressor": "beeline.estimators",
+    "HierarchicalClassifier": "beeline.estimators",
     "HuberRegressor": "beeline.estimators",
     "LabelSets": "beeline.data.core.labels",
+    "LabelTree": "beeline.losses.label_tree",
     "Lasso": "beeline.estimators",
     "LinearModel": "beeline.estimators",
     "LinearSVC": "beeline.estimators",

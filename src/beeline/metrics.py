@@ -26,8 +26,10 @@ __all__ = [
     "average_precision",
     "confusion",
     "f1",
+    "hierarchical_f1",
     "log_loss",
     "mae",
+    "mean_cost",
     "precision",
     "r2",
     "ranking",
@@ -75,6 +77,43 @@ def f1(table: Floats, average: Average = "macro") -> float:
         rows and predictions counts 0.
     """
     return _averaged(2 * np.diag(table), table.sum(axis=0) + table.sum(axis=1), average)
+
+
+def mean_cost(table: Floats, costs: Floats) -> float:
+    """The mean of what it costs to take class i for class j, Σ n_ij·c_ij/Σ n_ij, from a confusion table.
+
+    With c_ij = |i − j| it is the mean absolute error of levels, with the distances of the classes in a tree the loss of
+    that tree.
+    """
+    if costs.shape != table.shape:
+        raise DataError(f"costs of shape {costs.shape} do not fit a confusion table of shape {table.shape}")
+    total = float(table.sum())
+    return float(np.sum(table * costs)) / total if total else float("nan")
+
+
+def hierarchical_f1(table: Floats, ancestors: AnyArray) -> tuple[float, float, float]:
+    """(precision, recall, F1) of classes and their ancestors in a tree, from a confusion table.
+
+    Parameters
+    ----------
+    table
+        As `confusion` gives it.
+    ancestors
+        A row for each class and a column for each node of the tree: whether the node is the class or above it. The root
+        is usually left out: every class is below it. Precision is Σ |A_y ∩ A_ŷ|/Σ |A_ŷ| over the rows, recall
+        Σ |A_y ∩ A_ŷ|/Σ |A_y| (Kiritchenko, Matwin & Famili 2005).
+    """
+    sets = np.asarray(ancestors, np.float64)
+    if sets.ndim != 2 or len(sets) != len(table):
+        raise DataError(
+            f"ancestors of shape {sets.shape} do not fit {count(len(table), 'class')}: give each class a row"
+        )
+    sizes = sets.sum(axis=1)
+    shared = np.sum(table * (sets @ sets.T), keepdims=True).reshape(1)
+    predicted, rows = table.sum(axis=0) @ sizes, table.sum(axis=1) @ sizes
+    found = (ratios(shared, np.array([among])) for among in (predicted, rows))
+    p, r = (float(part[0]) for part in found)
+    return p, r, 2 * p * r / (p + r) if p + r else 0.0
 
 
 def ratios(hits: Floats, among: Floats) -> Floats:

@@ -9,6 +9,7 @@ from beeline import (
     CostSensitiveClassifier,
     ElasticNet,
     GammaRegressor,
+    HierarchicalClassifier,
     HuberRegressor,
     Lasso,
     LinearModel,
@@ -50,6 +51,7 @@ ESTIMATORS = [
     NoveltyDetector(),
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
+    HierarchicalClassifier(),
     Ridge(),
     RidgeClassifier(),
     SGDClassifier(),
@@ -59,6 +61,7 @@ VARIANTS = [
     SGDClassifier(loss="hinge"),
     QuantileRegressor(alpha=0.01, l1_ratio=0.0),
     CostSensitiveClassifier(rescaling="slack"),
+    HierarchicalClassifier(loss="tree_margin"),
     LinearModel(loss="hinge", nonnegative=True),
 ]
 

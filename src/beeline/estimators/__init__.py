@@ -22,11 +22,13 @@ from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRe
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
 from beeline.estimators.ridge import Ridge, RidgeClassifier
 from beeline.estimators.stochastic import SGDClassifier, SGDRegressor
+from beeline.estimators.trees import HierarchicalClassifier
 
 __all__ = [
     "CostSensitiveClassifier",
     "ElasticNet",
     "GammaRegressor",
+    "HierarchicalClassifier",
     "HuberRegressor",
     "Lasso",
     "LinearModel",

@@ -8,6 +8,7 @@ from beeline.evaluation.evaluation import (
     ClassMeasures,
     Confusion,
     Evaluation,
+    NodeErrors,
     Residuals,
     measure_in_words,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "ClassMeasures",
     "Confusion",
     "Evaluation",
+    "NodeErrors",
     "Residuals",
     "evaluate",
     "measure_in_words",

@@ -20,9 +20,11 @@ from beeline.data.tables.frames import is_frame
 from beeline.evaluation.classes import ClassAnswers
 from beeline.evaluation.evaluation import Evaluation
 from beeline.evaluation.label_sets import SetAnswers
+from beeline.evaluation.label_trees import node_errors, tree_measures
 from beeline.evaluation.values import ValueAnswers
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.model.file import load_model
+from beeline.model.label_trees import label_tree_of
 from beeline.model.model import Model
 from beeline.model.walk import Walk
 
@@ -45,10 +47,12 @@ def evaluate(
     """Compare a model's predictions with labels.
 
     Two classes get accuracy, precision, recall, F1, the area under the ROC curve and average precision; several
-    classes get the means of these over the classes, each against the rest, and each by itself in `per_class`; both get
-    log loss where there are probabilities. Regressions get RMSE, MAE and R², quantile models pinball loss and coverage
-    too, models of rates (Poisson, gamma, Tweedie, shares) deviance and D². Sets of labels get whole sets, and
-    precision, recall and F1 of the labels. All of them count rows by their weights, and are those of scikit-learn.
+    classes get the means of these over the classes, each against the rest, and each by itself in `per_class`; both
+    get log loss where there are probabilities. Classes of a tree get the mean length of the way to the predicted
+    class, and precision, recall and F1 of classes with the nodes above them. Regressions get RMSE, MAE and R²,
+    quantile models pinball loss and coverage too, models of rates (Poisson, gamma, Tweedie, shares) deviance and
+    D². Sets of labels get whole sets, and precision, recall and F1 of the labels. All of them count rows by their
+    weights, and are those of scikit-learn.
 
     Several classes are ranked by their probabilities where the model has them, otherwise by their scores. Means over
     the classes leave out what is not defined: the ROC area of a class without rows.
@@ -156,8 +160,10 @@ class _Answers:
         positive = self.model.class_names[answers.positive] if answers.is_binary else None
         if ranking is not None and positive is not None:
             curves = {positive: ranking.curve()}
+        measures, tree, names = answers.measures(per_class, ranking), label_tree_of(self.model), self.model.class_names
         return {
-            "measures": answers.measures(per_class, ranking),
+            "measures": measures if tree is None else measures | tree_measures(answers.table, tree, names),
+            "tree": () if tree is None else node_errors(answers.table, tree, names),
             "positive": positive,
             "confusion": answers.table,
             "per_class": per_class,

@@ -12,7 +12,7 @@ import numpy as np
 from beeline._types import Floats
 from beeline.metrics import Curve
 
-__all__ = ["CalibrationBin", "ClassMeasures", "Confusion", "Evaluation", "Residuals", "measure_in_words"]
+__all__ = ["CalibrationBin", "ClassMeasures", "Confusion", "Evaluation", "NodeErrors", "Residuals", "measure_in_words"]
 
 _MOST_CONFUSIONS = 20
 _WORDS = {"auc": "ROC area", "f1": "F1", "r2": "R²", "d2": "D²", "rmse": "RMSE", "mae": "MAE"}
@@ -21,7 +21,7 @@ _WORDS = {"auc": "ROC area", "f1": "F1", "r2": "R²", "d2": "D²", "rmse": "RMSE
 def measure_in_words(name: str) -> str:
     """A measure as people call it: `auc_macro` is "ROC area macro"."""
     first, _, rest = name.partition("_")
-    return " ".join([_WORDS.get(first, first), *rest.split("_")]).strip()
+    return " ".join([_WORDS.get(first, first), *(_WORDS.get(word, word) for word in rest.split("_"))]).strip()
 
 
 class ClassMeasures(NamedTuple):
@@ -57,6 +57,19 @@ class CalibrationBin(NamedTuple):
     rows: float
 
 
+class NodeErrors(NamedTuple):
+    """A node of a tree of classes: the weight of the rows below it, and of those of them that are predicted elsewhere.
+
+    `parent` is the number of the node above it, −1 for the root.
+    """
+
+    name: str
+    parent: int
+    depth: int
+    rows: float
+    errors: float
+
+
 class Residuals(NamedTuple):
     """Predictions, labels and weights of a regression's rows; a sample where there are many, always the same one."""
 
@@ -88,6 +101,8 @@ class Evaluation:
         How much weight of class i (row) was predicted as class j (column); None where rows have not one class.
     per_class
         Each of several classes against the rest, or each label of sets.
+    tree
+        Every node of the tree of the classes, depth first, where there is one.
     curves
         ROC and precision–recall curves by the name of the class, at some of their points.
     calibration
@@ -108,6 +123,7 @@ class Evaluation:
     classes: tuple[str, ...] = ()
     confusion: Floats | None = None
     per_class: tuple[ClassMeasures, ...] = ()
+    tree: tuple[NodeErrors, ...] = ()
     curves: Mapping[str, Curve] = field(default_factory=dict)
     calibration: tuple[CalibrationBin, ...] = ()
     residuals: Residuals | None = None
@@ -145,6 +161,7 @@ class Evaluation:
             "confusion": confusion,
             "top_confusions": [_record(found) for found in self.top_confusions()],
             "per_class": [_record(measures) for measures in self.per_class],
+            "tree": [_record(node) for node in self.tree],
             "curves": {name: _curve_record(curve) for name, curve in self.curves.items()},
             "calibration": [_record(found) for found in self.calibration],
             "tau": self.tau,
@@ -161,9 +178,11 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _record(found: ClassMeasures | Confusion | CalibrationBin) -> dict[str, Any]:
+def _record(found: ClassMeasures | Confusion | CalibrationBin | NodeErrors) -> dict[str, Any]:
     values = found._asdict()
-    counts = {name: _plain(values[name]) for name in ("rows", "predicted") if isinstance(values.get(name), float)}
+    counts = {
+        name: _plain(values[name]) for name in ("rows", "predicted", "errors") if isinstance(values.get(name), float)
+    }
     return {name: _finite(v) if isinstance(v, float) else v for name, v in (values | counts).items()}
 
 

@@ -67,7 +67,8 @@ def link_of(task: Task) -> Link:
     """What the scores of a task mean."""
     if task.n_classes is None or task.loss.link == "none":
         return task.loss.link
-    return "softmax" if task.form == "softmax" and task.n_classes > 2 else "logistic"
+    together = task.joint_loss is not None and task.joint_loss.link == "softmax"
+    return "softmax" if together and task.n_classes > 2 else "logistic"
 
 
 def _labels(data: Dataset, loss: Loss) -> AnyArray | LabelSets:
@@ -113,6 +114,7 @@ def _task(
         return Task(data, numbers, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
+    loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes

@@ -11,6 +11,7 @@ from beeline.losses.base import Labels, Loss, LossLink, RowLoss, ScalarLoss, Sco
 from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.groups import GroupLoss
+from beeline.losses.label_tree import LabelTree
 from beeline.losses.margin import (
     Exponential,
     Hinge,
@@ -56,6 +57,7 @@ from beeline.losses.regression import (
     SquaredEpsilonInsensitive,
 )
 from beeline.losses.roc_area import RocArea
+from beeline.losses.trees import TreeLogistic, TreeMargin
 from beeline.losses.truncated import Ramp, Truncated, TruncatedSquaredHinge
 from beeline.losses.two_classes import TwoClassLoss
 
@@ -75,6 +77,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberHinge",
+    "LabelTree",
     "Labels",
     "LeastSquares",
     "ListNet",
@@ -119,6 +122,8 @@ __all__ = [
     "SquaredHinge",
     "SquaredMargin",
     "SquaredPerceptron",
+    "TreeLogistic",
+    "TreeMargin",
     "Truncated",
     "TruncatedSquaredHinge",
     "Tweedie",
@@ -149,6 +154,8 @@ _KINDS: tuple[type[Loss], ...] = (
     MulticlassMargin,
     ScaledMulticlassMargin,
     SoftmaxMargin,
+    TreeLogistic,
+    TreeMargin,
     MulticlassPerceptron,
     MultilabelLogistic,
     MultilabelHinge,

@@ -19,7 +19,7 @@ import inspect
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
@@ -243,6 +243,10 @@ class Loss(ABC):
         """
         return spread or 1.0 if self.scales_with_labels else 1.0
 
+    def with_classes(self, names: Sequence[object]) -> Loss:
+        """The loss once the names of the classes are known, in their order; most losses only count them."""
+        return self
+
     def best_constant(self, y: Floats, c: Floats) -> Floats | float | None:
         """The score of all rows alike, or K of them, with the least Σ c_i l(z, y_i); None where no formula gives it."""
         return None
@@ -452,11 +456,30 @@ class VectorLoss(RowLoss):
     """
 
     labels: ClassVar[Labels] = "classes"
-    shift_invariant: ClassVar[bool] = False
+    shift_invariant: bool = False
 
     def n_scores(self, n_outputs: int) -> int:
         """One for each class, or for each column of labels."""
         return n_outputs
+
+    # Where scores are not those of classes, as in a tree, what they come to for each class, which is all a model keeps.
+
+    @property
+    def class_loss(self) -> VectorLoss:
+        """The loss of the scores of classes."""
+        return self
+
+    def n_classes(self, n_scores: int) -> int:
+        """How many classes so many scores a row are for."""
+        return n_scores
+
+    def to_classes(self, columns: Floats) -> Floats:
+        """Columns of scores, or of weights, for each class, from those that the loss sees."""
+        return columns
+
+    def from_classes(self, columns: Floats) -> Floats:
+        """Columns that the loss sees, of those that come to these for each class."""
+        return columns
 
     @property
     def output_loss(self) -> ScalarLoss | None:

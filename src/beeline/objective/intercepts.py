@@ -161,7 +161,8 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
     they were. A step is no longer than those that have lowered J before, four times over: where rows are far from their
     kinks there is next to no curvature, and it would lead anywhere. The Hessian costs n·K²/2 steps and changes little
     on the way: it is made anew only when its last step helped little. Where a shift of all intercepts at once changes
-    no loss, of those that are best the sum of these is zero.
+    no loss, of those that are best the sum of these is zero. Where scores of classes are sums, those that belong to one
+    class alone lead anywhere, and only they move.
     """
     o = point.objective
     if isinstance(o.loss, VectorLoss) and o.loss.shift_invariant:
@@ -169,7 +170,7 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
     reach = _GROWTH * o.natural_width
     hessian, before, enough = None, np.inf, None
     for _ in range(_MOST_STEPS):
-        slope = np.asarray(point.slope_total)
+        slope = np.asarray(point.slope_total)[: o.n_classes]
         size = float(np.abs(slope).max())
         enough = part * size if enough is None else enough
         if size <= max(enough, _LEVEL_OF_SEVERAL * point.slope_size):
@@ -177,10 +178,10 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         if hessian is None or size > 0.1 * before:
             hessian = _intercept_hessian(point)
         step = _newton_step(hessian, slope, reach)
-        moved = point.shifted(step)
+        moved = point.shifted(np.append(step, np.zeros(o.n_outputs - o.n_classes)))
         length = float(np.abs(step).max())
         lost_in_rounding = dot(-slope, step) <= _NOTHING * point.loss  # J shows no difference any more: slopes do
-        if lost_in_rounding and float(np.abs(moved.slope_total).max()) >= 0.5 * size:
+        if lost_in_rounding and float(np.abs(moved.slope_total[: o.n_classes]).max()) >= 0.5 * size:
             break
         if not (moved.loss <= point.loss * (1 + _NOTHING)):
             if length <= _UNIT * max(1.0, point.score_bound):
@@ -276,12 +277,13 @@ def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:
 
 
 def _intercept_hessian(point: Point) -> Floats:
-    """∂²J/∂b², with a curvature along (1, …, 1) too, where it has none of its own."""
-    o, k = point.objective, point.objective.n_outputs
+    """∂²J/∂b² of the classes, with a curvature along (1, …, 1) too, where it has none of its own."""
+    o, k = point.objective, point.objective.n_classes
     assert isinstance(o.loss, VectorLoss)
-    hessian: Floats = o.rows.sum(values.intercept_hessian, point.curvatures, loss=o.loss).value[0]
+    loss = o.loss.class_loss
+    hessian: Floats = o.rows.sum(values.intercept_hessian, point.curvatures, loss=loss).value[0]
     mean = np.trace(hessian) / k
     hessian[np.diag_indices(k)] += 1e-14 * mean
-    if o.loss.shift_invariant:
+    if loss.shift_invariant:
         hessian += mean / k
     return hessian

@@ -101,7 +101,7 @@ def _at_constant(o: Objective, best: Floats | float, labels: Floats, costs: Floa
 
 def _labels(o: Objective) -> Floats:
     """Each label once, in the order of `label_totals`."""
-    return np.arange(float(o.n_outputs)) if o.n_outputs > 1 else _SIGNS
+    return np.arange(float(o.n_classes)) if o.n_outputs > 1 else _SIGNS
 
 
 def _by_label(o: Objective) -> Point:

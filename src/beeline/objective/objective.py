@@ -134,10 +134,15 @@ class Objective:
         """Σ c_i."""
         return float(self.rows.sum(columns.size, self.costs).value[0])  # none is negative
 
+    @property
+    def n_classes(self) -> int:
+        """How many classes the scores of a row are for; 1 where there is one score."""
+        return self.loss.n_classes(self.n_outputs) if isinstance(self.loss, VectorLoss) else self.n_outputs
+
     @cached_property
     def label_totals(self) -> Floats:
         """What the rows of each class cost together; of two classes −1 and +1 in this order."""
-        totals: Floats = self.rows.sum(columns.label_totals, self.labels, self.costs, n_classes=self.n_outputs).value[0]
+        totals: Floats = self.rows.sum(columns.label_totals, self.labels, self.costs, n_classes=self.n_classes).value[0]
         return totals
 
     @cached_property

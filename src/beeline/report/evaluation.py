@@ -9,6 +9,7 @@ from typing import Any
 
 from beeline.evaluation import ClassMeasures, Evaluation, measure_in_words
 from beeline.report.evaluation_figures import calibration_figure, curves_figure, values_figure
+from beeline.report.label_tree_figure import label_tree_figure
 from beeline.report.rendering import Cell, KeyFigure, Row, Table, render
 from beeline.report.values import decimals, number
 from beeline.report.writing import write_page
@@ -45,6 +46,7 @@ def evaluation_page(found: Evaluation, facts: Mapping[str, Any]) -> str:
         figures=[KeyFigure(measure_in_words(name), number(value, 4)) for name, value in found.measures.items()],
         curves=curves_figure(found) if found.curves else None,
         calibration=calibration_figure(found) if found.calibration else None,
+        tree=label_tree_figure(found) if found.tree else None,
         values=None if found.residuals is None else values_figure(found),
         classes=_classes(found) if found.per_class else None,
         classes_heading="Each label" if found.kind == "multilabel" else "Each class",

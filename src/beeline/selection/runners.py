@@ -23,6 +23,7 @@ from beeline.engines import RowVector
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
+from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
 from beeline.objective.residual_correlation import feature_spreads, residual_correlation
 from beeline.selection.folds import Fold
@@ -177,6 +178,8 @@ class Runner(ABC):
         z = np.column_stack([promise.value[0] for promise in found])
         if rows.ordered:
             z = z[np.argsort(rows.concat(columns.picked, self.row_numbers, self.tests[k]).value[0])]
+        if isinstance(loss := self.flat[0].loss, VectorLoss):
+            z = loss.to_classes(z)
         return z[:, 1:] - z[:, :1] if counts_by_difference(self.flat[0]) else z
 
     def extra(self, k: int) -> Floats:
@@ -389,6 +392,9 @@ def _mean(arrays: Sequence[Floats]) -> Floats:
 def _n_outputs(task: Task) -> int:
     if task.n_classes is None:
         return 1 if np.ndim(task.labels) == 1 else np.shape(task.labels)[1]
+    loss = task.joint_loss
+    if isinstance(loss, VectorLoss) and loss.n_scores(task.n_classes) > task.n_classes:
+        return loss.n_scores(task.n_classes)
     return 1 if task.n_classes == 2 else task.n_classes
 
 

@@ -20,6 +20,7 @@ from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
 from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.groups import Evaluated
+from beeline.losses.trees import TreeLoss
 
 __all__ = ["METRICS", "HeldOut", "Metric", "get_metric"]
 
@@ -93,7 +94,7 @@ class HeldOut:
         """The loss of each row: of all its scores together, or the sum over them."""
         z, y = self.z, np.asarray(self.labels, np.float64)
         if isinstance(self.loss, VectorLoss):  # of two scores there is the difference
-            return self.loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
+            return self.loss.class_loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
         assert isinstance(self.loss, RowLoss)
         if self.names is not None:
             y = np.where(self.numbers[:, None] == (np.arange(z.shape[1]) if z.shape[1] > 1 else 1), 1.0, -1.0)
@@ -126,7 +127,7 @@ class Metric:
     measure
         From held-out rows to a number.
     needs
-        `classes`, `two classes`, `probabilities` or `values`: what the task must have; empty: nothing.
+        `classes`, `two classes`, `probabilities`, `values` or a tree: what the task must have; empty: nothing.
     identity
         What tells it from others of the same name.
     """
@@ -144,6 +145,17 @@ def _f1(rows: HeldOut) -> float:
     return metrics.f1(table, "binary" if len(rows.names) == 2 else "macro")
 
 
+_TREE = "a loss over a tree of labels"
+
+
+def _tree_loss(rows: HeldOut) -> float:
+    assert rows.names is not None
+    assert isinstance(rows.loss, TreeLoss)
+    assert rows.loss.tree is not None
+    table = metrics.confusion(rows.numbers, rows.predicted, len(rows.names), rows.weights)
+    return metrics.mean_cost(table, rows.loss.tree.distances(rows.names.tolist()))
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -155,6 +167,7 @@ METRICS: dict[str, Metric] = {
         Metric("mae", False, lambda r: metrics.mae(r.labels, r.predicted, r.weights), "values"),
         Metric("r2", True, lambda r: metrics.r2(r.labels, r.predicted, r.weights), "values"),
         Metric("loss", False, lambda r: r.mean_loss),
+        Metric("tree_loss", False, _tree_loss, _TREE),
     )
 }
 
@@ -172,11 +185,13 @@ def get_metric(
     if metric is None:
         if n_classes is None:
             return METRICS["rmse" if loss is None or (numbers and _asks_for_the_middle(loss, link)) else "loss"]
+        if link == "none" and _has_tree(loss):
+            return METRICS["tree_loss"]
         mistakes_differ = getattr(loss, "costs", None) is not None
         return METRICS["loss" if mistakes_differ else "accuracy" if link == "none" else "log_loss"]
     if isinstance(metric, str) and metric in METRICS:
         found = METRICS[metric]
-        _check_needs(found, n_classes, link, numbers)
+        _check_needs(found, n_classes, link, numbers, tree=_has_tree(loss))
         return found
     return _scorer(metric)
 
@@ -190,10 +205,15 @@ def _asks_for_the_middle(loss: Loss, link: Link) -> bool:
     return bool(np.allclose(above, below, rtol=1e-9))
 
 
-def _check_needs(metric: Metric, n_classes: int | None, link: Link, numbers: bool) -> None:
+def _has_tree(loss: Loss | None) -> bool:
+    return isinstance(loss, TreeLoss) and loss.tree is not None
+
+
+def _check_needs(metric: Metric, n_classes: int | None, link: Link, numbers: bool, *, tree: bool) -> None:
     have = {""} | ({"classes"} if n_classes is not None else {"values"} if numbers else set())
     have |= {"two classes"} if n_classes == 2 else set()
     have |= {"probabilities"} if n_classes is not None and link != "none" else set()
+    have |= {_TREE} if tree else set()
     if metric.needs not in have:
         usable = [m.name for m in METRICS.values() if m.needs in have]
         raise ParameterError(

@@ -260,6 +260,8 @@ def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Float
         return w.reshape(-1, 1).copy(), b.reshape(1).copy()
     split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
+    if isinstance(loss := objectives[0].loss, VectorLoss):
+        weights, intercepts = loss.to_classes(weights), loss.to_classes(intercepts[None])[0]
     if counts_by_difference(objectives[0]):
         weights, intercepts = weights[:, 1:] - weights[:, :1], intercepts[1:] - intercepts[:1]
     return weights, intercepts
@@ -268,7 +270,7 @@ def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Float
 def counts_by_difference(objective: Objective) -> bool:
     """Whether there are two scores, of two classes: which is the larger one follows from the difference."""
     loss = objective.loss
-    return objective.n_outputs == 2 and isinstance(loss, VectorLoss) and loss.labels == "classes"
+    return objective.n_classes == 2 and isinstance(loss, VectorLoss) and loss.labels == "classes"
 
 
 def _starts(objectives: list[Objective], start: Trained | Sequence[State] | None) -> Sequence[State | None]:
@@ -291,13 +293,16 @@ def _thetas(objectives: list[Objective], start: Trained) -> list[Floats]:
     if first.regularizer.nonnegative:
         start = replace(start, weights=np.maximum(start.weights, 0.0))
     halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
-    outputs = first.n_outputs if first.n_outputs > 1 and halves is None else len(objectives)
+    outputs = first.n_classes if first.n_outputs > 1 and halves is None else len(objectives)
     if start.weights.shape != (shape := (first.rows.n_features, outputs)):
         raise ParameterError(
             f"a start must have weights of shape {shape}, not {start.weights.shape}", parameter="start"
         )
     if first.n_outputs == 1:
         return [o.join(start.weights[:, k], start.intercepts[k], start.extra) for k, o in enumerate(objectives)]
+    weights, intercepts = start.weights, start.intercepts
     if halves is not None:
-        return [first.join(start.weights * halves, start.intercepts * halves)]
-    return [first.join(start.weights, start.intercepts, start.extra)]
+        weights, intercepts = weights * halves, intercepts * halves
+    if isinstance(first.loss, VectorLoss):
+        weights, intercepts = first.loss.from_classes(weights), first.loss.from_classes(intercepts[None])[0]
+    return [first.join(weights, intercepts, start.extra)]

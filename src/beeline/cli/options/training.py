@@ -55,6 +55,8 @@ LossName = Literal[
     "squared_hinge",
     "squared_margin",
     "squared_perceptron",
+    "tree_logistic",
+    "tree_margin",
     "truncated_squared_hinge",
     "tweedie",
     "weston_watkins",
@@ -111,6 +113,14 @@ class TrainingOptions:
         panel_option(
             "A setting of the loss's own, such as tau=0.9 or 'costs=[[0,1],[5,0]]'. May be given several times.",
             "NAME=VALUE",
+        ),
+    ] = None
+    tree: Annotated[
+        str | None,
+        panel_option(
+            "The tree of the classes, for tree_logistic and tree_margin: a file of lines `parent child`, or dots or "
+            "slashes between the parts of the classes' names.",
+            "FILE",
         ),
     ] = None
     intercept: Annotated[
@@ -251,8 +261,13 @@ class TrainingOptions:
             raise ParameterError(
                 Argument("loss_setting"), " has no meaning without ", Argument("loss"), "; name the loss"
             )
+        if self.tree is not None and not loss.startswith("tree_"):
+            raise ParameterError(
+                Argument("tree"), " has no meaning without ", Argument("loss", "tree_logistic"), " or tree_margin"
+            )
         epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
         settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
+        settings |= {} if self.tree is None else {"tree": self.tree}
         return settings | _named_values("loss_setting", self.loss_setting or [], tuple(settings))
 
 
@@ -261,6 +276,9 @@ _SAID: dict[str, tuple[tuple[type, ...], str]] = {
     "loss_setting": ((int, float, list), "a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]]"),
     "solver_setting": ((object,), "a value, such as variant=bmrm or history=20"),
 }
+
+
+_TEXTS = ("rescaling",)  # settings of losses that are words
 
 
 def _named_values(option: str, items: list[str], elsewhere: tuple[str, ...]) -> dict[str, Any]:
@@ -289,6 +307,7 @@ def _named_value(option: str, item: str) -> tuple[str, Any]:
 
     kinds, words = _SAID[option]
     name, sign, text = item.partition("=")
+    kinds = (*kinds, str) if name in _TEXTS else kinds
     words_of_python = {"True": True, "False": False, "None": None}
     try:
         value = words_of_python[text] if text in words_of_python else json.loads(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from beeline._words import count
 from beeline.cli.output.drawing import number_text
 from beeline.cli.output.spelling import spelled
 
@@ -50,7 +51,7 @@ def write_evaluation(page: Path, model: Model, found: Evaluation, facts: dict[st
     from beeline.report import write_evaluation_page
 
     facts |= {"rows": found.rows, "weight": "every row counts once" if found.weight is None else found.weight}
-    facts |= {"features": model.n_features, "loss": model.loss, **model.loss_settings}
+    facts |= {"features": model.n_features, "loss": model.loss, **_in_short(model.loss_settings)}
     facts |= {"classes": len(found.classes)} if found.classes else {}
     facts |= {"positive class": found.positive} if found.positive is not None else {}
     facts |= {"probabilities": model.link if model.has_probabilities else "none"} if found.classes else {}
@@ -85,7 +86,13 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
 
 def _loss_settings(settings: Settings) -> dict[str, Any]:
     searched = {"epsilon": "searched for"} if settings.selecting.search_epsilon else {}
-    return settings.the_loss.settings | searched
+    return _in_short(settings.the_loss.settings) | searched
+
+
+def _in_short(loss_settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a loss, of a tree only its size."""
+    tree = {"tree": count(len(loss_settings["tree"]), "edge")} if "tree" in loss_settings else {}
+    return loss_settings | tree
 
 
 def _solver(settings: Settings) -> str:

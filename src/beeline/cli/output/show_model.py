@@ -115,11 +115,13 @@ def _found(selection: Facts) -> str:
 
 
 def _loss(facts: Facts) -> str:
-    settings = ", ".join(f"{name} {_setting(value)}" for name, value in facts["loss_settings"].items())
+    settings = ", ".join(f"{name} {_setting(value, name)}" for name, value in facts["loss_settings"].items())
     return f"{facts['loss']} ({settings})" if settings else str(facts["loss"])
 
 
-def _setting(value: Any) -> str:  # noqa: ANN401
+def _setting(value: Any, name: str = "") -> str:  # noqa: ANN401
+    if name == "tree" or isinstance(value, str):
+        return f"of {count(len(value), 'edge')}" if name == "tree" else printable(value)
     return f"{len(value)} × {len(value)}" if isinstance(value, list) else number_text(value)
 
 
