@@ -24,11 +24,17 @@ __all__ = [
     "accuracy",
     "auc",
     "average_precision",
+    "balanced_error",
     "confusion",
     "f1",
+    "f_beta",
+    "hierarchical_f1",
+    "hits_at",
     "log_loss",
     "mae",
+    "mean_cost",
     "precision",
+    "quadratic_kappa",
     "r2",
     "ranking",
     "ratios",
@@ -75,6 +81,87 @@ def f1(table: Floats, average: Average = "macro") -> float:
         rows and predictions counts 0.
     """
     return _averaged(2 * np.diag(table), table.sum(axis=0) + table.sum(axis=1), average)
+
+
+def f_beta(table: Floats, beta: float, average: Average = "macro") -> float:
+    """F_β from a confusion table, (1 + β²)·hits/(β²·rows + predicted): recall counts β² times what precision does.
+
+    Averages are as in `f1`, which is F_β for β = 1.
+    """
+    rows, predicted = table.sum(axis=1), table.sum(axis=0)
+    return _averaged((1 + beta**2) * np.diag(table), beta**2 * rows + predicted, average)
+
+
+def balanced_error(table: Floats) -> float:
+    """The mean, over the classes that have rows, of the part that is predicted as another, from a confusion table."""
+    rows = table.sum(axis=1)
+    wrong = 1 - ratios(np.diag(table), rows)[rows > 0]
+    return float(wrong.mean()) if len(wrong) else float("nan")
+
+
+def mean_cost(table: Floats, costs: Floats) -> float:
+    """The mean of what it costs to take class i for class j, Σ n_ij·c_ij/Σ n_ij, from a confusion table.
+
+    With c_ij = |i − j| it is the mean absolute error of levels, with the distances of the classes in a tree the loss of
+    that tree.
+    """
+    if costs.shape != table.shape:
+        raise DataError(f"costs of shape {costs.shape} do not fit a confusion table of shape {table.shape}")
+    total = float(table.sum())
+    return float(np.sum(table * costs)) / total if total else float("nan")
+
+
+def quadratic_kappa(table: Floats) -> float:
+    """Cohen's κ of levels, whose mistakes cost (i − j)²: 1 minus their mean cost as a part of what chance would cost.
+
+    Chance has the same levels and the same predictions as often, and joins them at random. NaN where that costs
+    nothing, as it does where all is of one level.
+    """
+    levels = np.arange(len(table), dtype=np.float64)
+    costs = (levels[:, None] - levels) ** 2
+    total = float(table.sum())
+    by_chance = np.outer(table.sum(axis=1), table.sum(axis=0)) / total if total else table
+    expected = mean_cost(by_chance, costs)
+    return 1 - mean_cost(table, costs) / expected if expected else float("nan")
+
+
+def hierarchical_f1(table: Floats, ancestors: AnyArray) -> tuple[float, float, float]:
+    """(precision, recall, F1) of classes and their ancestors in a tree, from a confusion table.
+
+    Parameters
+    ----------
+    table
+        As `confusion` gives it.
+    ancestors
+        A row for each class and a column for each node of the tree: whether the node is the class or above it. The root
+        is usually left out: every class is below it. Precision is Σ |A_y ∩ A_ŷ|/Σ |A_ŷ| over the rows, recall
+        Σ |A_y ∩ A_ŷ|/Σ |A_y| (Kiritchenko, Matwin & Famili 2005).
+    """
+    sets = np.asarray(ancestors, np.float64)
+    if sets.ndim != 2 or len(sets) != len(table):
+        raise DataError(
+            f"ancestors of shape {sets.shape} do not fit {count(len(table), 'class')}: give each class a row"
+        )
+    sizes = sets.sum(axis=1)
+    shared = np.sum(table * (sets @ sets.T), keepdims=True).reshape(1)
+    predicted, rows = table.sum(axis=0) @ sizes, table.sum(axis=1) @ sizes
+    found = (ratios(shared, np.array([among])) for among in (predicted, rows))
+    p, r = (float(part[0]) for part in found)
+    return p, r, 2 * p * r / (p + r) if p + r else 0.0
+
+
+def hits_at(positive: AnyArray, z: Floats, k: float, weights: Floats | None = None) -> tuple[float, float]:
+    """(how much weight of positive rows is among the k of the largest scores, how much there is in all).
+
+    k counts weights: a row of weight 2 is two rows. Of rows with the same score each is as likely to be among the k,
+    and what is expected counts.
+    """
+    _check(positive, z, weights)
+    c = np.ones(len(z)) if weights is None else weights
+    of_positive = np.where(positive, c, 0.0)
+    scores, run = np.unique(-z, return_inverse=True)
+    both = [np.append(0.0, np.cumsum(np.bincount(run, column, len(scores)))) for column in (c, of_positive)]
+    return float(np.interp(k, *both)), float(both[1][-1])
 
 
 def ratios(hits: Floats, among: Floats) -> Floats:

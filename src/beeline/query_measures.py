@@ -172,7 +172,8 @@ class RankedQueries:
 
     def _sum(self, values: AnyArray) -> Floats:
         """The sum within each query."""
-        return np.add.reduceat(values, self._starts, dtype=np.float64) if len(self._starts) else np.zeros(0)
+        sums: Floats = np.add.reduceat(values, self._starts, dtype=np.float64) if len(self._starts) else np.zeros(0)
+        return sums
 
     # Ties
 
@@ -204,9 +205,9 @@ class RankedQueries:
         gains = y if measure.convention == "linear" else np.exp2(y) - 1
         if y is self._y:
             gains = self._over_ties(gains)
-        if measure.convention == "letor4":
-            return gains / np.maximum(1.0, np.log2(self._place))
-        return gains / np.log2(self._place + 1)
+        letor = measure.convention == "letor4"
+        discounted: Floats = gains / (np.maximum(1.0, np.log2(self._place)) if letor else np.log2(self._place + 1))
+        return discounted
 
     def _mean_ndcg(self, measure: QueryMeasure) -> Floats:
         """The mean of NDCG@1, NDCG@2, … up to all documents."""
@@ -234,7 +235,8 @@ class RankedQueries:
         before = np.append(0.0, np.cumsum(self._y > 0))
         hits_before = before[first] - np.repeat(before[self._starts], self.sizes)
         within = (np.arange(len(first)) - first) * np.maximum(r - 1, 0) / np.maximum(n - 1, 1)
-        return self._relevant * (hits_before + 1 + within) / self._place
+        found: Floats = self._relevant * (hits_before + 1 + within) / self._place
+        return found
 
     def _first_of_tie(self) -> Ints:
         """For each row the first row of its run."""
