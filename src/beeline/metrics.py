@@ -24,13 +24,17 @@ __all__ = [
     "accuracy",
     "auc",
     "average_precision",
+    "balanced_error",
     "confusion",
     "f1",
+    "f_beta",
     "hierarchical_f1",
+    "hits_at",
     "log_loss",
     "mae",
     "mean_cost",
     "precision",
+    "quadratic_kappa",
     "r2",
     "ranking",
     "ratios",
@@ -79,6 +83,22 @@ def f1(table: Floats, average: Average = "macro") -> float:
     return _averaged(2 * np.diag(table), table.sum(axis=0) + table.sum(axis=1), average)
 
 
+def f_beta(table: Floats, beta: float, average: Average = "macro") -> float:
+    """F_β from a confusion table, (1 + β²)·hits/(β²·rows + predicted): recall counts β² times what precision does.
+
+    Averages are as in `f1`, which is F_β for β = 1.
+    """
+    rows, predicted = table.sum(axis=1), table.sum(axis=0)
+    return _averaged((1 + beta**2) * np.diag(table), beta**2 * rows + predicted, average)
+
+
+def balanced_error(table: Floats) -> float:
+    """The mean, over the classes that have rows, of the part that is predicted as another, from a confusion table."""
+    rows = table.sum(axis=1)
+    wrong = 1 - ratios(np.diag(table), rows)[rows > 0]
+    return float(wrong.mean()) if len(wrong) else float("nan")
+
+
 def mean_cost(table: Floats, costs: Floats) -> float:
     """The mean of what it costs to take class i for class j, Σ n_ij·c_ij/Σ n_ij, from a confusion table.
 
@@ -89,6 +109,20 @@ def mean_cost(table: Floats, costs: Floats) -> float:
         raise DataError(f"costs of shape {costs.shape} do not fit a confusion table of shape {table.shape}")
     total = float(table.sum())
     return float(np.sum(table * costs)) / total if total else float("nan")
+
+
+def quadratic_kappa(table: Floats) -> float:
+    """Cohen's κ of levels, whose mistakes cost (i − j)²: 1 minus their mean cost as a part of what chance would cost.
+
+    Chance has the same levels and the same predictions as often, and joins them at random. NaN where that costs
+    nothing, as it does where all is of one level.
+    """
+    levels = np.arange(len(table), dtype=np.float64)
+    costs = (levels[:, None] - levels) ** 2
+    total = float(table.sum())
+    by_chance = np.outer(table.sum(axis=1), table.sum(axis=0)) / total if total else table
+    expected = mean_cost(by_chance, costs)
+    return 1 - mean_cost(table, costs) / expected if expected else float("nan")
 
 
 def hierarchical_f1(table: Floats, ancestors: AnyArray) -> tuple[float, float, float]:
@@ -114,6 +148,20 @@ def hierarchical_f1(table: Floats, ancestors: AnyArray) -> tuple[float, float, f
     found = (ratios(shared, np.array([among])) for among in (predicted, rows))
     p, r = (float(part[0]) for part in found)
     return p, r, 2 * p * r / (p + r) if p + r else 0.0
+
+
+def hits_at(positive: AnyArray, z: Floats, k: float, weights: Floats | None = None) -> tuple[float, float]:
+    """(how much weight of positive rows is among the k of the largest scores, how much there is in all).
+
+    k counts weights: a row of weight 2 is two rows. Of rows with the same score each is as likely to be among the k,
+    and what is expected counts.
+    """
+    _check(positive, z, weights)
+    c = np.ones(len(z)) if weights is None else weights
+    of_positive = np.where(positive, c, 0.0)
+    scores, run = np.unique(-z, return_inverse=True)
+    both = [np.append(0.0, np.cumsum(np.bincount(run, column, len(scores)))) for column in (c, of_positive)]
+    return float(np.interp(k, *both)), float(both[1][-1])
 
 
 def ratios(hits: Floats, among: Floats) -> Floats:

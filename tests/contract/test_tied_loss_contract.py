@@ -199,6 +199,31 @@ def test_held_out_scores_are_those_of_groups():
     np.testing.assert_allclose(selection.curve[0].fold_scores, scores, rtol=1e-3)
 
 
+@pytest.mark.parametrize("loss", [ListNet(), PairHinge(), "squared"], ids=["ListNet", "PairHinge", "by rows"])
+def test_held_out_rankings_are_judged_by_whole_queries(loss):
+    C, text = 0.5, "ndcg@3"
+    y = LABELS[None]
+    model = LinearModel(loss, C="auto", cv=3, scoring=text, fit_intercept=False).fit(X, y, groups=GROUPS)
+    assert (model.selection_.metric, model.selection_.greater_is_better) == (text, True)
+    assert model.selection_.best_score > model.selection_.null_score
+    found = beeline.select_C(
+        X, loss, y, groups=GROUPS, metric=text, folds=3, C_min=C, C_max=C, intercept="none", tol=1e-7
+    )
+    from beeline.query_measures import RankedQueries, query_measure
+    from beeline.selection.folds import make_folds
+
+    scores = []
+    for fold in make_folds(3, y, classes=False, groups=GROUPS, seed=0):
+        assert not set(GROUPS[fold.train]) & set(GROUPS[fold.test])
+        alone = LinearModel(loss, C=C, fit_intercept=False, tol=1e-7)
+        given = {} if loss == "squared" else {"groups": GROUPS[fold.train]}
+        z = alone.fit(X[fold.train], y[fold.train], **given).predict(X[fold.test])
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(GROUPS[fold.test])) + 1, [np.sum(fold.test)]])
+        ranked = RankedQueries(y[fold.test], z, starts)
+        scores.append(ranked.mean(ranked.by_query(query_measure(text))))
+    np.testing.assert_allclose(found.curve[0].fold_scores, scores, rtol=1e-3)
+
+
 def test_a_metric_of_ones_own_sees_groups():
     def top(estimator, places, y, groups):
         predicted = estimator.predict(places)

@@ -117,3 +117,77 @@ def test_weights_mean_repetition():
 def test_lengths_must_match():
     with pytest.raises(DataError, match="3 labels do not match 2 predictions"):
         ours.accuracy(np.zeros(3), np.zeros(2))
+
+
+@settings(max_examples=20)
+@given(seeds, st.booleans(), st.sampled_from([0.5, 1.0, 2.0, 3.5]))
+def test_f_beta(seed, weighted, beta):
+    y, predicted, _, weights, _ = case(seed)
+    c = weights if weighted else None
+    more = {"beta": beta, "sample_weight": c, "zero_division": 0}
+    table = ours.confusion(y, predicted, 3, c)
+    score = theirs.fbeta_score(y, predicted, average="macro", labels=[0, 1, 2], **more)
+    assert ours.f_beta(table, beta) == pytest.approx(score)
+    two = ours.confusion(y > 0, predicted > 0, 2, c)
+    assert ours.f_beta(two, beta, "binary") == pytest.approx(theirs.fbeta_score(y > 0, predicted > 0, **more))
+
+
+@settings(max_examples=20)
+@given(seeds, st.booleans())
+def test_levels_and_balance(seed, weighted):
+    y, predicted, _, weights, _ = case(seed, n_classes=4)
+    c = weights if weighted else None
+    table = ours.confusion(y, predicted, 4, c)
+    kappa = theirs.cohen_kappa_score(y, predicted, weights="quadratic", sample_weight=c, labels=range(4))
+    assert ours.quadratic_kappa(table) == pytest.approx(kappa)
+    balanced = theirs.balanced_accuracy_score(y, predicted, sample_weight=c)
+    assert 1 - ours.balanced_error(table) == pytest.approx(balanced)
+    apart = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    assert ours.mean_cost(table, apart) == pytest.approx(theirs.mean_absolute_error(y, predicted, sample_weight=c))
+
+
+@settings(max_examples=30)
+@given(seeds, st.integers(1, 70))
+def test_hits_among_the_first(seed, k):
+    y, _, z, _, _ = case(seed, n_classes=2)
+    weights = np.random.default_rng(seed).integers(0, 3, 60)
+    rows = np.repeat(np.arange(60), weights)
+    assert ours.hits_at(y == 1, z, k, weights.astype(float)) == pytest.approx(ours.hits_at(y[rows] == 1, z[rows], k))
+    drawn = np.random.default_rng(seed)
+    means = []
+    for _ in range(100):  # orders that break ties at random
+        order = np.lexsort((drawn.random(60), -z))
+        means.append(np.count_nonzero(y[order[:k]] == 1))
+    found, of = ours.hits_at(y == 1, z, k)
+    assert of == np.count_nonzero(y == 1)
+    assert found == pytest.approx(np.mean(means), abs=5 * np.std(means) / 10 + 1e-9)
+
+
+def test_what_is_not_defined_for_levels():
+    nothing, one_level = np.zeros((3, 3)), np.diag([5.0, 0, 0])
+    assert math.isnan(ours.mean_cost(nothing, np.ones((3, 3))))
+    assert math.isnan(ours.balanced_error(nothing))
+    assert math.isnan(ours.quadratic_kappa(nothing))
+    assert math.isnan(ours.quadratic_kappa(one_level))
+    assert ours.balanced_error(one_level) == 0
+    with pytest.raises(DataError, match=r"costs of shape \(2, 2\) do not fit a confusion table of shape \(3, 3\)"):
+        ours.mean_cost(one_level, np.ones((2, 2)))
+
+
+# Classes a, b below a node, c beside it.
+ANCESTORS = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 0]])
+
+
+def test_classes_of_a_tree():
+    y, predicted = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 2, 2, 0])
+    table = ours.confusion(y, predicted, 3)
+    shared, ours_size, their_size = 2 + 1 + 0 + 1 + 0, 2 + 2 + 1 + 1 + 2, 2 + 2 + 2 + 1 + 1
+    p, r, f = ours.hierarchical_f1(table, ANCESTORS)
+    assert (p, r) == (shared / ours_size, shared / their_size)
+    assert f == pytest.approx(2 * p * r / (p + r))
+    assert ours.hierarchical_f1(np.diag([1.0, 2, 3]), ANCESTORS) == (1, 1, 1)
+    assert ours.hierarchical_f1(np.zeros((3, 3)), ANCESTORS) == (0, 0, 0)
+    flat = ours.hierarchical_f1(table, np.eye(3))
+    assert flat == pytest.approx([ours.accuracy(y, predicted)] * 3)
+    with pytest.raises(DataError, match="do not fit 3 classes: give each class a row"):
+        ours.hierarchical_f1(table, np.eye(2))

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "beeline"
 # From the ground up; parts of one layer do not know each other.
 LAYERS = [
     {"kernels"},
-    {"data", "losses", "regularizers", "metrics", "links", "plotting"},
+    {"data", "losses", "regularizers", "metrics", "query_measures", "links", "plotting"},
     {"index"},
     {"engines"},
     {"objective"},

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    fbeta_score,
+    make_scorer,
+    mean_absolute_error,
+)
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 from beeline import from_arrays, select_C
@@ -16,6 +23,7 @@ from beeline.exceptions import ParameterError
 from beeline.fitting import Settings, fit
 from beeline.losses import get_loss
 from beeline.objective import Objective
+from beeline.query_measures import RankedQueries, query_measure
 from beeline.regularizers import L1, L2
 from beeline.selection.bounds import highest_C, lowest_C, null_C
 from beeline.selection.folds import make_folds
@@ -174,6 +182,68 @@ def test_a_scorer_of_ones_own_sees_names_and_answers():
 )
 def test_the_usual_metric(n_classes, link, usual):
     assert get_metric(None, n_classes, link) is METRICS[usual]
+
+
+def test_rankings_are_means_over_queries_wherever_their_rows_lie():
+    rng = np.random.default_rng(2)
+    queries, z, labels = rng.integers(0, 7, 40) * 10, rng.normal(size=(40, 1)), rng.integers(0, 3, 40).astype(float)
+    rows = HeldOut(labels, z, None, None, "none", queries=queries)
+    for text in ("ndcg@5", "ndcg@5:letor4", "map", "mrr", "precision@2", "recall@2", "mean_ndcg:letor4"):
+        metric = get_metric(text, None, "none", queries=True)
+        assert (metric.name, metric.greater_is_better) == (text, True)
+        each = [
+            RankedQueries(labels[queries == q], z[queries == q, 0], np.array([0, np.sum(queries == q)])).by_query(
+                query_measure(text)
+            )
+            for q in np.unique(queries)
+        ]
+        assert metric.measure(rows) == pytest.approx(np.mean(each))
+
+
+def test_precision_at_k_is_over_all_rows_where_there_are_no_queries():
+    rng = np.random.default_rng(2)
+    z, labels = rng.normal(size=(40, 1)), rng.integers(0, 2, 40).astype(float)
+    rows = HeldOut(labels, z, None, np.array(["no", "yes"]), "none")
+    first = np.argsort(-z[:, 0])[:9]
+    assert get_metric("precision@9", 2, "none").measure(rows) == np.mean(labels[first])
+    assert get_metric("recall@9", 2, "none").measure(rows) == np.sum(labels[first]) / np.sum(labels)
+    queries = np.repeat([0, 1], 20)
+    by_query = [np.mean(labels[q][np.argsort(-z[q, 0])[:9]]) for q in (queries == 0, queries == 1)]
+    asked = get_metric("precision@9", 2, "none", queries=True)
+    assert asked.measure(replace(rows, queries=queries)) == pytest.approx(np.mean(by_query))
+
+
+def test_metrics_of_a_confusion_table():
+    rows = held_out("none", ("a", "b", "c"), np.arange(40) / 7)
+    truth, found = rows.numbers, rows.predicted
+    more = {"sample_weight": rows.weights}
+    for name, expected in (
+        ("f2", fbeta_score(truth, found, beta=2, average="macro", **more)),
+        ("f0.5", fbeta_score(truth, found, beta=0.5, average="macro", **more)),
+        ("balanced_error", 1 - balanced_accuracy_score(truth, found, **more)),
+        ("quadratic_kappa", cohen_kappa_score(truth, found, weights="quadratic", **more)),
+        ("level_mae", mean_absolute_error(truth, found, **more)),
+    ):
+        assert get_metric(name, 3, "none").measure(rows) == pytest.approx(expected)
+    assert not get_metric("balanced_error", 3, "none").greater_is_better
+
+
+@pytest.mark.parametrize(
+    ("metric", "n_classes", "queries", "message"),
+    [
+        ("ndcg@10", None, False, r"'ndcg@10' needs queries; give groups, one a row, or data with query ids \(qid:\)"),
+        ("map", 2, False, "needs queries; give groups"),
+        ("ndcg@10", 3, True, "needs queries, which this task does not have; take accuracy"),
+        ("precision@3", None, False, "needs two classes, or queries, which this task does not have; take rmse"),
+        ("ndcg@0", None, True, "a whole number from 1"),
+        ("ndgc@10", None, True, "did you mean 'ndcg@10'"),
+        ("f2", None, False, "needs classes"),
+    ],
+)
+def test_metrics_of_rankings_that_do_not_fit(metric, n_classes, queries, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        get_metric(metric, n_classes, "none", queries=queries)
+    assert caught.value.parameter == "metric"
 
 
 @pytest.mark.parametrize(

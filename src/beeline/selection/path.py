@@ -106,8 +106,9 @@ class _Search:
         stopping: Stopping,
     ) -> None:
         self.task, self.selecting, self.names, self.link, self.stopping = task, selecting, names, link, stopping
-        self.metric: Metric = get_metric(selecting.metric, task.n_classes, link, task.loss)
         groups = _groups_of(task) if selecting.groups is None else np.asarray(selecting.groups)
+        in_queries = groups is not None
+        self.metric: Metric = get_metric(selecting.metric, task.n_classes, link, task.loss, queries=in_queries)
         if groups is not None and groups.shape != (task.data.n_rows,):
             raise ParameterError(
                 Argument("groups"), f" must be one a row, {task.data.n_rows} in all, not of shape {groups.shape}"
@@ -116,7 +117,8 @@ class _Search:
         column = task.sample_weight
         tied = _groups_of(task) if task.groups is not None else None
         self.held_out = [
-            (task.labels[fold.test], _picked(column, fold.test), _picked(tied, fold.test)) for fold in self.folds
+            (task.labels[rows], *(_picked(one, rows) for one in (column, tied, groups)))
+            for rows in (fold.test for fold in self.folds)
         ]
         self.rescaling = Rescaling.of(task.data)
         self.curve: list[PathPoint] = []
@@ -252,10 +254,10 @@ class _Search:
         return PathPoint(C, scores, weights, time.perf_counter() - clock, 0.0, math.nan, epsilon, False, 0, *measures)
 
     def _held_out(self, runner: Runner, k: int) -> HeldOut:
-        labels, weights, groups = self.held_out[k]
+        labels, weights, groups, queries = self.held_out[k]
         loss = self.task.joint_loss or self.task.output_loss
         loss = loss if not len(runner.extra(k)) else loss.with_extra(runner.extra(k))
-        return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss, groups)
+        return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss, groups, queries)
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
         """Add to the curve, in memory and on disk; the weights of the best point are kept.

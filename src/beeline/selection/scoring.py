@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
@@ -21,8 +22,9 @@ from beeline.links import Link, class_numbers, probabilities, values
 from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
 from beeline.losses.groups import Evaluated
 from beeline.losses.trees import TreeLoss
+from beeline.query_measures import QUERY_MEASURES, QueryMeasure, RankedQueries, query_measure
 
-__all__ = ["METRICS", "HeldOut", "Metric", "get_metric"]
+__all__ = ["METRICS", "HeldOut", "Metric", "get_metric", "named_metric"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ class HeldOut:
         The loss of all scores of a row together, or of each by itself; or of the rows of a group, or of all rows.
     groups
         The number of each row's group, the rows of a group lying together; None where rows are by themselves.
+    queries
+        The query of each row, by any name, for measures of rankings; None where there are none.
     """
 
     labels: AnyArray
@@ -54,6 +58,7 @@ class HeldOut:
     link: Link
     loss: Loss | None = None
     groups: Ints | None = None
+    queries: AnyArray | None = None
 
     @property
     def predicted(self) -> AnyArray:
@@ -109,6 +114,12 @@ class HeldOut:
         return probabilities(self.z, self.link)
 
     @property
+    def table(self) -> Floats:
+        """How much weight of which class was predicted as which."""
+        assert self.names is not None
+        return metrics.confusion(self.numbers, self.predicted, len(self.names), self.weights)
+
+    @property
     def numbers(self) -> Ints:
         """The class number of each row."""
         return np.asarray(self.labels).astype(np.int64)
@@ -127,7 +138,8 @@ class Metric:
     measure
         From held-out rows to a number.
     needs
-        `classes`, `two classes`, `probabilities`, `values` or a tree: what the task must have; empty: nothing.
+        What the task must have: `classes`, `two classes`, `probabilities`, `values`, `queries`, `two classes, or
+        queries`, or a tree; empty: nothing.
     identity
         What tells it from others of the same name.
     """
@@ -139,10 +151,8 @@ class Metric:
     identity: str = ""
 
 
-def _f1(rows: HeldOut) -> float:
-    assert rows.names is not None
-    table = metrics.confusion(rows.numbers, rows.predicted, len(rows.names), rows.weights)
-    return metrics.f1(table, "binary" if len(rows.names) == 2 else "macro")
+def _f_beta(rows: HeldOut, beta: float) -> float:
+    return metrics.f_beta(rows.table, beta, "binary" if len(rows.table) == 2 else "macro")
 
 
 _TREE = "a loss over a tree of labels"
@@ -152,15 +162,47 @@ def _tree_loss(rows: HeldOut) -> float:
     assert rows.names is not None
     assert isinstance(rows.loss, TreeLoss)
     assert rows.loss.tree is not None
-    table = metrics.confusion(rows.numbers, rows.predicted, len(rows.names), rows.weights)
-    return metrics.mean_cost(table, rows.loss.tree.distances(rows.names.tolist()))
+    return metrics.mean_cost(rows.table, rows.loss.tree.distances(rows.names.tolist()))
 
 
+def _level_mae(rows: HeldOut) -> float:
+    levels = np.arange(len(rows.table), dtype=np.float64)
+    return metrics.mean_cost(rows.table, np.abs(levels[:, None] - levels))
+
+
+def _of_queries(measure: QueryMeasure) -> Metric:
+    """A measure of rankings as a metric: its mean over the queries; precision and recall also without queries."""
+    both = measure.name in ("precision", "recall")
+    needs = _EITHER if both else "queries"
+    return Metric(str(measure), True, lambda r: _at_k(r, measure) if r.queries is None else _ranked(r, measure), needs)
+
+
+def _ranked(rows: HeldOut, measure: QueryMeasure) -> float:
+    """The mean over the queries, wherever their rows lie."""
+    assert rows.queries is not None
+    order = np.argsort(rows.queries, kind="stable")
+    queries = rows.queries[order]
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(order)]])
+    weights = None if rows.weights is None else rows.weights[order]
+    ranked = RankedQueries(np.asarray(rows.labels)[order], rows.z[order, 0], starts, weights)
+    return ranked.mean(ranked.by_query(measure))
+
+
+def _at_k(rows: HeldOut, measure: QueryMeasure) -> float:
+    """Precision or recall at k over all rows of two classes."""
+    assert measure.k is not None
+    hits, of = metrics.hits_at(rows.numbers == 1, rows.z[:, 0], measure.k, rows.weights)
+    if measure.name == "precision":
+        return hits / measure.k
+    return hits / of if of else math.nan
+
+
+_EITHER = "two classes, or queries"
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric("accuracy", True, lambda r: metrics.accuracy(r.numbers, r.predicted, r.weights), "classes"),
-        Metric("f1", True, _f1, "classes"),
+        Metric("f1", True, lambda r: _f_beta(r, 1.0), "classes"),
         Metric("auc", True, lambda r: metrics.auc(r.numbers == 1, r.z[:, 0], r.weights), "two classes"),
         Metric("log_loss", False, lambda r: metrics.log_loss(r.numbers, r.probabilities, r.weights), "probabilities"),
         Metric("rmse", False, lambda r: metrics.rmse(r.labels, r.predicted, r.weights), "values"),
@@ -168,18 +210,32 @@ METRICS: dict[str, Metric] = {
         Metric("r2", True, lambda r: metrics.r2(r.labels, r.predicted, r.weights), "values"),
         Metric("loss", False, lambda r: r.mean_loss),
         Metric("tree_loss", False, _tree_loss, _TREE),
+        Metric("balanced_error", False, lambda r: metrics.balanced_error(r.table), "classes"),
+        Metric("level_mae", False, _level_mae, "classes"),
+        Metric("quadratic_kappa", True, lambda r: metrics.quadratic_kappa(r.table), "classes"),
+        *(
+            _of_queries(QueryMeasure(name, k))
+            for name, k in (("ndcg", None), ("ndcg", 10), ("map", None), ("mrr", None))
+        ),
     )
 }
+_SPELLED = (*METRICS, "f2", "f0.5", *(name for name in QUERY_MEASURES if name not in METRICS))
 
 
 def get_metric(
-    metric: str | Callable[..., float] | None, n_classes: int | None, link: Link, loss: Loss | None = None
+    metric: str | Callable[..., float] | None,
+    n_classes: int | None,
+    link: Link,
+    loss: Loss | None = None,
+    *,
+    queries: bool = False,
 ) -> Metric:
     """The metric of that name, a scorer of scikit-learn's, or for None the usual one.
 
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
     the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
-    of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none.
+    of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none. `queries`
+    says whether rows belong to queries, without which rankings cannot be judged.
     """
     numbers = loss is None or loss.labels == "real"
     if metric is None:
@@ -189,10 +245,23 @@ def get_metric(
             return METRICS["tree_loss"]
         mistakes_differ = getattr(loss, "costs", None) is not None
         return METRICS["loss" if mistakes_differ else "accuracy" if link == "none" else "log_loss"]
-    if isinstance(metric, str) and metric in METRICS:
-        found = METRICS[metric]
-        _check_needs(found, n_classes, link, numbers, tree=_has_tree(loss))
-        return found
+    found = named_metric(metric)
+    _check_needs(found, n_classes, link, numbers, queries=queries, tree=_has_tree(loss))
+    return found
+
+
+def named_metric(metric: str | Callable[..., float]) -> Metric:
+    """The metric of that name, or a scorer of scikit-learn's kind, for whatever task.
+
+    `f2`, `f0.5` and other numbers are F_β; `NAME@K[:convention]` is as in `beeline.query_measures`.
+    """
+    if isinstance(metric, str):
+        if metric in METRICS:
+            return METRICS[metric]
+        if (beta := re.fullmatch(r"f(\d+(?:\.\d+)?)", metric, re.ASCII)) and 0 < float(beta[1]) < math.inf:
+            return Metric(metric, True, lambda rows: _f_beta(rows, float(beta[1])), "classes")
+        if (of_queries := query_measure(metric)) is not None:
+            return _of_queries(of_queries)
     return _scorer(metric)
 
 
@@ -209,18 +278,30 @@ def _has_tree(loss: Loss | None) -> bool:
     return isinstance(loss, TreeLoss) and loss.tree is not None
 
 
-def _check_needs(metric: Metric, n_classes: int | None, link: Link, numbers: bool, *, tree: bool) -> None:
+def _check_needs(
+    metric: Metric, n_classes: int | None, link: Link, numbers: bool, *, queries: bool, tree: bool
+) -> None:
     have = {""} | ({"classes"} if n_classes is not None else {"values"} if numbers else set())
-    have |= {"two classes"} if n_classes == 2 else set()
+    have |= {"two classes", _EITHER} if n_classes == 2 else set()
     have |= {"probabilities"} if n_classes is not None and link != "none" else set()
     have |= {_TREE} if tree else set()
-    if metric.needs not in have:
-        usable = [m.name for m in METRICS.values() if m.needs in have]
+    ranks = n_classes == 2 or (n_classes is None and numbers)
+    have |= {"queries", _EITHER} if queries and ranks else set()
+    if metric.needs in have:
+        return
+    if metric.needs == "queries" and ranks:
         raise ParameterError(
-            f"the metric {metric.name!r} needs {metric.needs}, which this task does not have; take {', '.join(usable)} "
-            "or a scorer of scikit-learn",
+            f"the metric {metric.name!r} needs queries; give ",
+            Argument("groups"),
+            ", one a row, or data with query ids (qid:)",
             parameter="metric",
         )
+    usable = [m.name for m in METRICS.values() if m.needs in have]
+    raise ParameterError(
+        f"the metric {metric.name!r} needs {metric.needs}, which this task does not have; take {', '.join(usable)} "
+        "or a scorer of scikit-learn",
+        parameter="metric",
+    )
 
 
 def _scorer(metric: str | Callable[..., float]) -> Metric:
@@ -232,7 +313,7 @@ def _scorer(metric: str | Callable[..., float]) -> Metric:
             scorer, name = get_scorer(metric), metric
         except ValueError:
             raise ParameterError(
-                f"there is no metric {quoted(metric)}; {offer(metric, METRICS, ' and the scorers of scikit-learn')}",
+                f"there is no metric {quoted(metric)}; {offer(metric, _SPELLED, ' and the scorers of scikit-learn')}",
                 parameter="metric",
             ) from None
         return Metric(name, True, lambda rows: _scored_by_name(name, scorer, rows))

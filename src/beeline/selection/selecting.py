@@ -34,9 +34,12 @@ class Selecting:
         K folds; a part of the rows to hold out once, such as 0.2; a splitter of scikit-learn's kind; or pairs of train
         and test rows.
     metric
-        `accuracy`, `f1`, `auc`, `log_loss`, `rmse`, `mae`, `r2`, `loss` (the mean of the loss itself), the name of a
-        scorer of scikit-learn's, or one. None: the log loss where the loss gives probabilities of classes, accuracy for
-        other classifiers, `rmse` for a regression whose loss asks for the middle of the labels, `loss` elsewhere.
+        `accuracy`, `f1` (`f2`, `f0.5`, …), `auc`, `log_loss`, `balanced_error`, `precision@K`, `recall@K`, `rmse`,
+        `mae`, `r2`, `loss` (the mean of the loss itself); of levels `quadratic_kappa`, `level_mae`; of queries
+        `ndcg@K`, `ndcg@K:linear`, `ndcg@K:letor4`, `mean_ndcg`, `map`, `mrr`, and precision and recall are then means
+        over these; the name of a scorer of scikit-learn's, or one. None: the log loss where the loss gives
+        probabilities of classes, accuracy for other classifiers, `rmse` for a regression whose loss asks for the middle
+        of the labels, `loss` elsewhere.
     rule
         `best`, or `one_se`: as in `Selection`.
     stop

@@ -68,7 +68,8 @@ def _searched(prepared: Prepared) -> Selection:
     task, why = with_index(task, settings.solver, settings.seed)
     if why is not None:
         print_note(why)
-    metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task), task.loss)
+    in_queries = task.groups is not None or task.data.queries is not None
+    metric = get_metric(settings.selecting.metric, task.n_classes, link_of(task), task.loss, queries=in_queries)
     with prepared.concerns.gathered(), watched_search(metric, settings.selecting.rule) as on_point:
         watched = replace(settings, selecting=replace(settings.selecting, on_point=on_point))
         return search(task, classes, watched)

@@ -35,9 +35,11 @@ class SearchOptions:
     metric: Annotated[
         str | None,
         search_option(
-            "What is measured on held-out rows: accuracy, f1, auc, log_loss, rmse, mae, r2, loss (the mean of the loss "
-            "itself), or a scorer of scikit-learn. When not given, log_loss where there are probabilities, accuracy "
-            "for other classifiers, rmse for numbers; loss where it asks for something else, such as a quantile.",
+            "What is measured on held-out rows: accuracy, f1 (f2, f0.5), auc, log_loss, balanced_error, precision@K, "
+            "recall@K, rmse, mae, r2, loss (the mean of the loss itself); with query ids ndcg@K, map, mrr; with levels "
+            "quadratic_kappa, level_mae; or a scorer of scikit-learn. When not given, log_loss where there are "
+            "probabilities, accuracy for other classifiers, rmse for numbers; loss where it asks for something else, "
+            "such as a quantile.",
             "NAME",
         ),
     ] = None
@@ -57,10 +59,10 @@ class SearchOptions:
     def selecting(self, **more: Any) -> Selecting:  # noqa: ANN401
         """These options as the library takes them, with more of them."""
         from beeline.selection import Selecting
-        from beeline.selection.scoring import METRICS, get_metric
+        from beeline.selection.scoring import named_metric
 
-        if self.metric is not None and self.metric not in METRICS:
-            get_metric(self.metric, None, "none")  # whether there is such a scorer, before the data are read
+        if self.metric is not None:
+            named_metric(self.metric)  # whether there is such a metric or scorer, before the data are read
         folds = 5 if self.folds is None else _parse_folds(self.folds)
         return Selecting(folds=folds, metric=self.metric, resume=self.resume, **more)
 
