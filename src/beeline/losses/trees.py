@@ -293,11 +293,24 @@ class TreeLoss(OverTree):
         self._bind(classes)
 
     def _bind(self, classes: Sequence[object] | None) -> None:
+        self._classes = None if classes is None else list(classes)
         layout = None if self.tree is None or classes is None else TreeLayout.of(self.tree, classes)
         super().__init__(self._loss_of_classes(classes), layout)
 
     def _loss_of_classes(self, classes: Sequence[object] | None) -> VectorLoss:
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made with, as plain values, and the classes where they are known."""
+        tree = self._given if self.tree is None else self.tree.to_edges()
+        return self.settings | {"tree": tree, "classes": self._classes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        settings = dict(state)
+        classes = settings.pop("classes")
+        vars(self).update(vars(type(self)(**settings)))
+        if classes is not None:
+            self._bind(classes)
 
     def _again(self, tree: LabelTree) -> TreeLoss:
         """The same loss over a tree that is known by now."""
