@@ -231,7 +231,7 @@ def test_dense_sparse_and_store_give_the_same(kind, tmp_path):
     plain = LinearModel(kind(tree), C=0.3, tol=tol).fit(X, numbers)
     for rows, y in ((sp.csr_array(X), numbers), (store, None), (beeline.read(store.path), None)):
         other = LinearModel(kind(tree), C=0.3, tol=tol).fit(rows, y)
-        np.testing.assert_allclose(other.coef_, plain.coef_, atol=1e-6 if kind is TreeLogistic else 2e-2)
+        np.testing.assert_allclose(other.coef_, plain.coef_, atol=1e-5 if kind is TreeLogistic else 2e-2)
         assert other.report_.objective == pytest.approx(plain.report_.objective, rel=2e-4)
 
 
@@ -275,7 +275,9 @@ def test_two_classes(kind):
 
 @pytest.mark.parametrize("loss", ["tree_logistic", "tree_margin"])
 def test_search_for_the_best_c(loss):
-    model = LinearModel(get_loss(loss, tree=SHAPES["unbalanced"]), C="auto", cv=3).fit(X, Y)
+    model = LinearModel(get_loss(loss, tree=SHAPES["unbalanced"]), C="auto", cv=2, tol=1e-2, fit_intercept=False).fit(
+        X, Y
+    )
     assert model.report_.status == "converged"
     assert model.score(X, Y) > 0.4
 
