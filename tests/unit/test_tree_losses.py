@@ -316,6 +316,7 @@ def test_settings_make_it_again(tree, kind):
     assert again.tree == tree
     assert again.settings == loss.settings
     assert "5 classes" in repr(loss)
+    assert loss.identity == again.identity != kind(SHAPES["flat"][:3]).identity
     bound = loss.with_classes(NAMES[::-1])
     same = pickle.loads(pickle.dumps(bound))
     z, y = scores(bound)
