@@ -186,6 +186,8 @@ beeline train claims.csv --label amount --loss tweedie --loss-setting power=1.7 
 - In formulas the settings have Greek letters: τ is `tau`, δ `delta`, ε `epsilon`, ρ `rho`. Δ is `costs`, a matrix of
   what it costs to take the class of a row for the class of a column, classes sorted (None: 1 for every mistake); on
   the command line `--loss-setting 'costs=[[0,1],[5,0]]'`. M is `metric` (None: the identity).
+- Losses over a tree have a score z_v for every node but the root, and Δ is the length of the way between two classes.
+  `tree` is a `LabelTree` or what one is made of ([how](tutorial-label-trees.md)); on the command line `--tree FILE`.
 - A loss for two classes is trained on more as one problem for each class against the rest. Its y is −1 and +1 inside;
   labels may be called anything.
 - Sets of labels are a matrix y of 0 and 1, or what LIBSVM text has; vectors are a matrix y of numbers. Outputs that

@@ -25,6 +25,7 @@ X = RNG.normal(size=(M, D)) * SCALES[:M, None]
 THIN = scipy.sparse.csr_array(X * (RNG.random((M, D)) < 0.6))
 LAYOUTS = {"dense": Block(X, D), "sparse": Block(THIN.data, D, THIN.indptr, THIN.indices)}
 LABELS = {1: np.where(RNG.random(N) < 0.5, 1.0, -1.0), K: RNG.integers(0, K, N).astype(float)}
+PARENTS = np.array([4, 3, -1, -1, 3])  # of three classes and two nodes above them
 LOSS = {1: "squared_hinge", K: "softmax"}
 NONE = (0.0, 0.0)
 TABLE = pa.record_batch(
@@ -153,6 +154,8 @@ VECTORS = {
     "dot_columns": lambda: written(
         lambda out: _kernels.dot_columns(numbers(N, K) * SCALES[:, None], positive(N, K), out), np.empty(K)
     ),
+    "sum_paths": lambda: written(lambda out: _kernels.sum_paths(numbers(N, 5), PARENTS, out), numbers(N, K)),
+    "sum_subtrees": lambda: written(lambda out: _kernels.sum_subtrees(numbers(N, K), PARENTS, K, out), numbers(N, 5)),
     "apply_softmax_hessians": lambda: written(
         lambda u: _kernels.apply_softmax_hessians(positive(N, K), numbers(K), u), numbers(N, K)
     ),

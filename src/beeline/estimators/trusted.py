@@ -30,7 +30,7 @@ def trusted_types() -> list[str]:
     True
     """
     kinds = [getattr(estimators, name) for name in estimators.__all__]
-    kinds += [*_losses(), *REGULARIZERS.values(), *SOLVERS.values()]
+    kinds += [losses.LabelTree, *_losses(), *REGULARIZERS.values(), *SOLVERS.values()]
     return sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
 
 

@@ -71,6 +71,8 @@ from beeline.kernels._kernels import (
     solve_factored,
     solve_positive,
     split_columns,
+    sum_paths,
+    sum_subtrees,
     value_range,
     weighted_median,
 )
@@ -137,6 +139,8 @@ __all__ = [
     "solve_factored",
     "solve_positive",
     "split_columns",
+    "sum_paths",
+    "sum_subtrees",
     "value_range",
     "weighted_median",
 ]

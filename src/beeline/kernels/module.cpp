@@ -15,6 +15,7 @@ void bind_f_beta(nb::module_& m);
 void bind_heap(nb::module_& m);
 void bind_kinks(nb::module_& m);
 void bind_l1_cd(nb::module_& m);
+void bind_label_trees(nb::module_& m);
 void bind_linalg(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_newton(nb::module_& m);
@@ -52,6 +53,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_heap(m);
   beeline::bind_kinks(m);
   beeline::bind_l1_cd(m);
+  beeline::bind_label_trees(m);
   beeline::bind_linalg(m);
   beeline::bind_losses(m);
   beeline::bind_newton(m);

@@ -15,7 +15,9 @@ Conventions
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
+import json
 import math
 import re
 from abc import ABC, abstractmethod
@@ -129,6 +131,14 @@ class Loss(ABC):
         given = {key: vars(self)[key] for key in parameters_of(type(self)) if key in vars(self)}
         plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in given.items()}
         return {key: value for key, value in plain.items() if isinstance(value, int | float | str | list)}
+
+    @property
+    def identity(self) -> str:
+        """What tells the loss from others: how it prints, and a checksum of settings that are printed in short."""
+        long = {name: value for name, value in self.settings.items() if isinstance(value, list)}
+        if not long:
+            return repr(self)
+        return f"{self!r} {hashlib.sha256(json.dumps(long, sort_keys=True).encode()).hexdigest()}"
 
     @property
     def classifies(self) -> bool:

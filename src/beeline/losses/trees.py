@@ -22,7 +22,7 @@ from beeline._numbers import as_choice
 from beeline._types import Floats, Ints
 from beeline._words import count
 from beeline.exceptions import ParameterError
-from beeline.kernels import apply_softmax_hessians
+from beeline.kernels import apply_softmax_hessians, sum_paths, sum_subtrees
 from beeline.losses.base import VectorLoss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin
 from beeline.losses.label_tree import LabelTree, as_label_tree
@@ -82,44 +82,21 @@ class TreeLayout:
         """P."""
         return self.sum_paths(np.eye(self.n_nodes)).T.copy()
 
-    @cached_property
-    def _levels(self) -> list[tuple[Ints, Ints]]:
-        """(inner columns, their parents' columns) below inner nodes, level by level from above."""
-        depths = np.zeros(self.n_nodes, np.int64)
-        for node in range(self.n_classes, self.n_nodes):
-            depths[node] = depths[self.parents[node]] + 1 if self.parents[node] >= 0 else 0
-        inner = np.arange(self.n_classes, self.n_nodes)
-        levels = [inner[depths[inner] == depth] for depth in range(1, int(depths.max(initial=0)) + 1)]
-        return [(nodes, self.parents[nodes]) for nodes in levels if len(nodes)]
-
-    @cached_property
-    def _below(self) -> tuple[Ints, Ints]:
-        """(classes that lie below inner nodes, the columns of these)."""
-        classes = np.flatnonzero(self.parents[: self.n_classes] >= 0)
-        return classes, self.parents[classes]
-
     def sum_paths(self, z: Floats) -> Floats:
         """Pz for every row: each node's score is that of its parent and its own, from the root down."""
         if self.is_flat:
             return z
-        sums = np.array(z[:, self.n_classes :].T, order="C")  # a copy, also of one row
-        for nodes, parents in self._levels:
-            sums[nodes - self.n_classes] += sums[parents - self.n_classes]
-        scores = np.array(z[:, : self.n_classes].T, order="C")
-        classes, parents = self._below
-        scores[classes] += sums[parents - self.n_classes]
-        return np.ascontiguousarray(scores.T)
+        scores = np.empty((len(z), self.n_classes))
+        sum_paths(np.ascontiguousarray(z), self.parents, scores)
+        return scores
 
     def sum_subtrees(self, a: Floats) -> Floats:
         """Pᵀa for every row: each node's slope is the sum of those below it, from the leaves up."""
         if self.is_flat:
             return a
-        sums = np.zeros((self.n_nodes, len(a)))
-        sums[: self.n_classes] = a.T
-        for child in (*range(self.n_classes), *range(self.n_nodes - 1, self.n_classes - 1, -1)):
-            if self.parents[child] >= 0:
-                sums[self.parents[child]] += sums[child]
-        return np.ascontiguousarray(sums.T)
+        slopes = np.empty((len(a), self.n_nodes))
+        sum_subtrees(np.ascontiguousarray(a), self.parents, self.n_classes, slopes)
+        return slopes
 
 
 class OverTree(VectorLoss):
@@ -293,11 +270,24 @@ class TreeLoss(OverTree):
         self._bind(classes)
 
     def _bind(self, classes: Sequence[object] | None) -> None:
+        self._classes = None if classes is None else list(classes)
         layout = None if self.tree is None or classes is None else TreeLayout.of(self.tree, classes)
         super().__init__(self._loss_of_classes(classes), layout)
 
     def _loss_of_classes(self, classes: Sequence[object] | None) -> VectorLoss:
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made with, as plain values, and the classes where they are known."""
+        tree = self._given if self.tree is None else self.tree.to_edges()
+        return self.settings | {"tree": tree, "classes": self._classes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        settings = dict(state)
+        classes = settings.pop("classes")
+        vars(self).update(vars(type(self)(**settings)))
+        if classes is not None:
+            self._bind(classes)
 
     def _again(self, tree: LabelTree) -> TreeLoss:
         """The same loss over a tree that is known by now."""

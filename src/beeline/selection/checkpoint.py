@@ -73,7 +73,7 @@ def fingerprint(task: Task, folds: list[Fold], settings: dict[str, Any]) -> dict
         "features": task.data.n_features,
         "entries": task.data.nnz,
         "labels, weights, folds and rows": state.hexdigest(),
-        "loss": repr(task.loss),
+        "loss": task.loss.identity,
         "regularizer": repr(task.regularizer),
         "intercept": task.intercept,
         "multiclass": task.form,

@@ -198,7 +198,7 @@ def fingerprint(task: Task, solver: Solver, objective: Objective, starts: Sequen
         "number of entries": task.data.nnz,
         "rows": _digest_of(task.data),
         "labels or weights": _text(labels),
-        "loss": repr(task.loss),
+        "loss": task.loss.identity,
         "regularizer": repr(task.regularizer),
         "C": task.C,
         "strength of the regularizer": task.strength,
