@@ -8,15 +8,20 @@ from beeline.evaluation.evaluation import (
     ClassMeasures,
     Confusion,
     Evaluation,
+    QueryTable,
     Residuals,
     measure_in_words,
 )
+from beeline.evaluation.paired import Comparison, Difference
 
 __all__ = [
     "CalibrationBin",
     "ClassMeasures",
+    "Comparison",
     "Confusion",
+    "Difference",
     "Evaluation",
+    "QueryTable",
     "Residuals",
     "evaluate",
     "measure_in_words",
