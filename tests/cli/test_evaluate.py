@@ -125,3 +125,67 @@ def test_a_page_says_what_was_left_out_in_the_words_of_the_command_line(quickly,
     done_well(quickly("train", many, "-o", "m", "--loss", "squared_hinge"))
     done_well(quickly("evaluate", "m", many, "--memory", "10K", "--report", "p.html"))
     assert "give more --memory." in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def ranked(tmp_path):
+    """Twenty queries of documents, and two models of them."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for query in range(20):
+        for a, b in rng.standard_normal((rng.integers(2, 9), 2)):
+            lines.append(f"{max(0, round(a + rng.standard_normal()))} qid:{query + 100} 1:{a:.3f} 2:{b:.3f}")
+    (tmp_path / "r.svm").write_text("\n".join(lines) + "\n")
+    return "r.svm"
+
+
+def test_rankings(quickly, ranked, tmp_path):
+    done_well(quickly("train", ranked, "-o", "m", "--loss", "squared"))
+    out = done_well(quickly("evaluate", "m", ranked, "--per-query", "q.csv"))
+    assert out.splitlines()[0].endswith("rows of 20 queries")
+    facts = json.loads(done_well(quickly("evaluate", "m", ranked, "--json", "--per-query", "q.jsonl")))
+    for name, words in (("ndcg@10", "NDCG@10"), ("map", "MAP    "), ("mrr", "MRR    ")):
+        assert f"{words}  {facts['measures'][name]:.6g}" in out
+    lines = [json.loads(line) for line in (tmp_path / "q.jsonl").read_text().splitlines()]
+    assert [line["query"] for line in lines] == list(range(100, 120))
+    assert np.mean([line["map"] for line in lines]) == pytest.approx(facts["measures"]["map"])
+    table = (tmp_path / "q.csv").read_text().splitlines()
+    assert table[0] == "query,rows,relevant,weight,ndcg@1,ndcg@5,ndcg@10,map,mrr"
+    assert len(table) == 21
+
+
+def test_measures_of_rankings_can_be_chosen(quickly, ranked):
+    done_well(quickly("train", ranked, "-o", "m", "--loss", "squared"))
+    named = quickly("evaluate", "m", ranked, "--measures", "ndcg@3:letor4,precision@2", "--json")
+    assert list(json.loads(done_well(named))["measures"])[3:] == ["ndcg@3:letor4", "precision@2"]
+    assert "there is no measure of rankings 'nice'" in one_line(
+        quickly("evaluate", "m", ranked, "--measures", "nice"), 2
+    )
+    assert "a whole number from 1" in one_line(quickly("evaluate", "m", ranked, "--measures", "ndcg@0"), 2)
+
+
+def test_rankings_need_query_ids(quickly, rows):
+    done_well(quickly("train", rows, "-o", "m"))
+    for more in (("--measures", "map"), ("--per-query", "q.csv")):
+        told = one_line(quickly("evaluate", "m", rows, *more), 1)
+        assert (
+            "the rows have no query ids, which measures of rankings need; name the column that holds them by --qid"
+            in told
+        )
+    assert "must end in .csv, or in .jsonl" in one_line(quickly("evaluate", "m", rows, "--per-query", "q.txt"), 2)
+
+
+def test_against_another_model(quickly, ranked, rows):
+    done_well(quickly("train", ranked, "-o", "m", "--loss", "squared"))
+    assert quickly("train", ranked, "-o", "n", "--loss", "squared", "--C", "1e-3").returncode in (0, 3)
+    again = json.loads(done_well(quickly("evaluate", "m", ranked, "--against", "n", "--json")))
+    assert (again["other"], again["against"]["unit"], again["against"]["pairs"]) == ("n", "query", 20)
+    out = done_well(quickly("evaluate", "m", ranked, "--against", "n", "--seed", "3"))
+    assert "against n" in out
+    assert "over the 20 queries" in out
+    assert out.endswith("10,000 times each, seed 3\n")
+    done_well(quickly("train", rows, "-o", "c"))
+    (one,) = json.loads(done_well(quickly("evaluate", "c", rows, "--against", "c", "--json")))["against"][
+        "differences"
+    ][:1]
+    assert (one["measure"], one["difference"], one["p"]) == ("accuracy", 0, 1)

@@ -9,16 +9,21 @@ from beeline.evaluation.evaluation import (
     Confusion,
     Evaluation,
     NodeErrors,
+    QueryTable,
     Residuals,
     measure_in_words,
 )
+from beeline.evaluation.paired import Comparison, Difference
 
 __all__ = [
     "CalibrationBin",
     "ClassMeasures",
+    "Comparison",
     "Confusion",
+    "Difference",
     "Evaluation",
     "NodeErrors",
+    "QueryTable",
     "Residuals",
     "evaluate",
     "measure_in_words",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from beeline._numbers import as_seed
 from beeline._sentences import Argument, Sentence
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
 from beeline._words import shortened
 from beeline.data.core.arrays import weights_of
 from beeline.data.core.block import Block
 from beeline.data.core.labels import LabelSets, refuse_missing
+from beeline.data.files.finding import names_files
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.tables.frames import is_frame
@@ -21,12 +24,15 @@ from beeline.evaluation.classes import ClassAnswers
 from beeline.evaluation.evaluation import Evaluation
 from beeline.evaluation.label_sets import SetAnswers
 from beeline.evaluation.label_trees import node_errors, tree_measures
+from beeline.evaluation.paired import Comparison, RowPairs, compared
+from beeline.evaluation.queries import QueryAnswers, measures_named, notes_about, ranks_queries
 from beeline.evaluation.values import ValueAnswers
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.model.file import load_model
 from beeline.model.label_trees import label_tree_of
 from beeline.model.model import Model
 from beeline.model.walk import Walk
+from beeline.query_measures import QueryMeasure
 
 __all__ = ["evaluate"]
 
@@ -34,13 +40,17 @@ _MEMORY = 64 << 20  # of rows at a time, where nothing is said
 _SCORES = 256 << 20  # of scores of several classes, where nothing is said
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 — everything is given by its name
     model: Any,  # noqa: ANN401
     data: Any,  # noqa: ANN401
     y: Any = None,  # noqa: ANN401
     *,
     sample_weight: Any = None,  # noqa: ANN401
+    groups: Any = None,  # noqa: ANN401
     positive: Any = None,  # noqa: ANN401
+    measures: Sequence[str] | None = None,
+    against: Any = None,  # noqa: ANN401
+    seed: int = 0,
     memory: str | int | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Evaluation:
@@ -53,6 +63,11 @@ def evaluate(
     quantile models pinball loss and coverage too, models of rates (Poisson, gamma, Tweedie, shares) deviance and
     D². Sets of labels get whole sets, and precision, recall and F1 of the labels. All of them count rows by their
     weights, and are those of scikit-learn.
+
+    Rows that belong to queries get measures of rankings too, each the mean over the queries: how the rows of a query
+    are ordered by their scores, where their labels say how relevant they are (of two classes, the positive one is
+    relevant). A model whose loss ranks gets these alone. `beeline.query_measures` says what becomes of ties, of queries
+    without relevant rows and of weights.
 
     Several classes are ranked by their probabilities where the model has them, otherwise by their scores. Means over
     the classes leave out what is not defined: the ROC area of a class without rows.
@@ -68,9 +83,19 @@ def evaluate(
         labels a matrix of 0 and 1.
     sample_weight : array-like, default=None
         The weights of the rows, where the rows do not have them.
+    groups : array-like, default=None
+        The queries of the rows, where the rows do not have them; those of a query lie together.
     positive : label, default=None
         Of two classes, the one that precision, recall, F1 and average precision are about. None: the larger, or the
         last in the alphabet.
+    measures : list of str, default=None
+        Measures of rankings, `NAME@K` or `NAME@K:convention`: `ndcg`, `mean_ndcg`, `map`, `mrr`, `precision`, `recall`.
+        None: `ndcg@1`, `ndcg@5`, `ndcg@10`, `map` and `mrr`.
+    against : Model, fitted estimator or path, default=None
+        Another model, to say whether the difference between the two may be chance: query by query where there are
+        queries; row by row elsewhere, for a single class or number a row. The rows are walked a second time.
+    seed : int, default=0
+        Of the tests with `against`.
     memory : int or str, default=None
         How much memory rows may take, and scores of several classes, half each; such as `400M`. None: 64 MB and 256 MB.
         Scores of several classes that do not fit are given up, and with them ROC areas and average precisions; `notes`
@@ -95,46 +120,140 @@ def evaluate(
     True
     """
     trained = _model_of(model)
+    asked = _Asked(positive, measures_named(measures), measures is not None, as_seed(seed), against is not None)
+    columns = _column(y), None if sample_weight is None else weights_of(sample_weight), _groups(groups)
+    other = None if against is None else _model_of(against, "against")
+    again = data.again(other) if isinstance(data, Walk) and other is not None else data
+    answers = _walked(trained, data, columns, asked, memory, options)
+    found = answers.evaluation()
+    if other is None:
+        return found
+    return replace(
+        found, against=_compared(found, answers, _walked(other, again, columns, asked, memory, options), seed)
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be measured: by which positive class, how rankings, whether these are a must, and whether in pairs."""
+
+    positive: object
+    measures: tuple[QueryMeasure, ...]
+    must_rank: bool
+    seed: int
+    pairs: bool
+
+
+def _walked(
+    model: Model,
+    data: Any,  # noqa: ANN401
+    columns: tuple[Any, Floats | None, Any],
+    asked: _Asked,
+    memory: str | int | None,
+    options: dict[str, Any],
+) -> _Answers:
+    """All that a walk over the rows gathers."""
     rows, scores = (_MEMORY, _SCORES) if memory is None else (max(1, parse_size(memory) // 2),) * 2
-    blocks, recipe = _rows(trained, data, options, rows)
-    answers = _Answers(trained, positive, scores)
-    given = (_column(y), None if sample_weight is None else weights_of(sample_weight))
+    blocks, recipe = _rows(model, data, options, rows)
+    answers = _Answers(model, asked, scores)
     for block in blocks:
-        answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in given))
-    for name, column in zip(("y", "sample_weight"), given, strict=True):
+        answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in columns))
+    for name, column in zip(("y", "sample_weight", "groups"), columns, strict=True):
         if column is not None and len(column) != answers.n_rows:
             raise DataError(f"{name} has {len(column):,} entries, and there are {answers.n_rows:,} rows")
-    return answers.evaluation()
+    if (asked.must_rank or ranks_queries(model)) and answers.queries is None:
+        from_files = isinstance(data, Walk) or names_files(data)
+        where = (
+            ("name the column that holds them by ", Argument("query")) if from_files else ("give ", Argument("groups"))
+        )
+        raise DataError(Sentence("the rows have no query ids, which measures of rankings need; ", *where))
+    return answers
+
+
+def _compared(found: Evaluation, ours: _Answers, theirs: _Answers, seed: int) -> Comparison:
+    """What a test says of two models on the same rows."""
+    other = theirs.evaluation()
+    if found.by_query is not None and other.by_query is not None:
+        measures = other.by_query.measures
+        return compared("query", dict(found.by_query.measures), dict(measures), found.by_query.weight, seed)
+    one, two = ours.pairs, theirs.pairs
+    if one is None or two is None or ours.model.class_names != theirs.model.class_names:
+        raise ParameterError(
+            "the two models cannot be compared on these rows: both have to predict one of the same classes, or one "
+            "number, or to rank the rows of queries",
+            parameter="against",
+        )
+    both = [name for name in one.values if name in two.values]
+    sides = ({name: np.concatenate(side.values[name]) for name in both} for side in (one, two))
+    return compared("row", *sides, np.concatenate(one.weights) if one.weights else None, seed)
 
 
 class _Answers:
     """Gathers labels and predictions block by block, in what the kind of the model needs."""
 
-    def __init__(self, model: Model, positive: object, memory: int) -> None:
-        self.model, self.n_rows = model, 0
+    def __init__(self, model: Model, asked: _Asked, memory: int) -> None:
+        self.model, self.asked, self.n_rows = model, asked, 0
+        self.queries: QueryAnswers | None = None
+        self._ranks = ranks_queries(model)
+        in_pairs = asked.pairs and not (
+            self._ranks or model.multilabel or (model.classes is None and model.n_outputs > 1)
+        )
+        self.pairs = RowPairs(model) if in_pairs else None
+        self._not_ranked: str | None = None
         self._weight: float | None = None
-        number = _positive_number(model, positive)
+        number = self._positive = _positive_number(model, asked.positive)
         self._sets = SetAnswers(model) if model.multilabel else None
         self._classes = ClassAnswers(model, number, memory) if model.kind in ("binary", "multiclass") else None
-        self._values = ValueAnswers(model) if model.classes is None else None
+        self._values = ValueAnswers(model) if model.classes is None and not self._ranks else None
 
-    def add(self, block: Block, recipe: Recipe | None, y: Any, weights: Floats | None) -> None:  # noqa: ANN401
-        """Take a block into account; labels and weights that are not given are the block's own."""
+    def add(
+        self,
+        block: Block,
+        recipe: Recipe | None,
+        y: Any,  # noqa: ANN401
+        weights: Floats | None,
+        queries: AnyArray | None,
+    ) -> None:
+        """Take a block into account; labels, weights and queries that are not given are the block's own."""
         labels: Any = block.labels if y is None else y
         texts = recipe if y is None else None
         weights = block.weights if weights is None else weights
+        queries = block.queries if queries is None else queries
         z = self.model.scores(block)
         if self._sets is not None:
             self._sets.add(labels, z, weights, texts)
         else:
             self._check(labels, texts)
-            if self._values is not None:
-                self._values.add(np.asarray(labels, np.float64), z, weights)
             if self._classes is not None:
-                self._classes.add(self.model.label_numbers(labels, texts, self.n_rows), z, weights)
+                labels = self.model.label_numbers(labels, texts, self.n_rows)
+                self._classes.add(labels, z, weights)
+            else:
+                labels = np.asarray(labels, np.float64)
+            if self._values is not None:
+                self._values.add(labels, z, weights)
+            self._add_to_rankings(queries, labels, z, weights)
+            if self.pairs is not None:
+                self.pairs.add(labels, z, weights)
         self.n_rows += block.n_rows
         if weights is not None:
             self._weight = (self._weight or 0.0) + float(weights.sum())
+
+    def _add_to_rankings(self, queries: AnyArray | None, labels: AnyArray, z: Floats, weights: Floats | None) -> None:
+        """Take the rows of queries into account, where labels say how relevant they are."""
+        if queries is None or self._not_ranked is not None or self.model.kind not in ("binary", "regression"):
+            return
+        if self.model.n_outputs > 1:
+            return
+        sign = 1.0
+        if self._classes is not None:
+            labels, sign = (labels == self._positive).astype(np.float64), 1.0 if self._positive else -1.0
+        self.queries = self.queries or QueryAnswers(self.asked.measures)
+        try:
+            self.queries.add(queries, labels, sign * z[:, 0], weights)
+        except DataError as error:
+            if self._ranks or self.asked.must_rank:
+                raise
+            self._not_ranked, self.queries = f"measures of rankings are left out: {error}", None
 
     def evaluation(self) -> Evaluation:
         """Everything that can be said now."""
@@ -144,6 +263,19 @@ class _Answers:
             raise DataError("all weights are zero: there is nothing to measure")
         common: dict[str, Any] = {"kind": self.model.kind, "rows": self.n_rows, "weight": self._weight}
         common["classes"] = tuple(self.model.class_names)
+        found = self._kind(common)
+        notes = [] if self._not_ranked is None else [self._not_ranked]
+        if self.queries is None:
+            return replace(found, notes=(*found.notes, *notes))
+        table = self.queries.table()
+        # What rankings are measured by comes first where nothing else is, and last where it is not what was learned.
+        measures = found.measures | table.means()
+        return replace(found, measures=measures, by_query=table, notes=(*found.notes, *notes_about(table)))
+
+    def _kind(self, common: dict[str, Any]) -> Evaluation:
+        """What is said of rows one by one."""
+        if self._ranks:
+            return Evaluation(**common, measures={})
         if self._sets is not None:
             per_label = self._sets.per_label()
             return Evaluation(**common, measures=self._sets.measures(per_label), per_class=per_label)
@@ -190,14 +322,14 @@ class _Answers:
             raise LabelError(f"the rows have one label, and the model predicts {self.model.n_outputs} numbers a row")
 
 
-def _model_of(model: Any) -> Model:  # noqa: ANN401
+def _model_of(model: Any, name: str = "model") -> Model:  # noqa: ANN401
     """The model itself, that of a fitted estimator, or that of a file."""
     if isinstance(model, str | os.PathLike):
         return load_model(model)
     found = getattr(model, "model_", model)
     if not isinstance(found, Model):
         raise ParameterError(
-            Argument("model"), f" must be a Model, a fitted estimator or the name of a file, not {model!r}"
+            Argument(name), f" must be a Model, a fitted estimator or the name of a file, not {model!r}"
         )
     return found
 
@@ -248,6 +380,15 @@ def _column(y: Any) -> Any:  # noqa: ANN401
     labels = np.asarray(y)
     refuse_missing(labels)
     return labels
+
+
+def _groups(groups: Any) -> AnyArray | None:  # noqa: ANN401
+    if groups is None:
+        return None
+    found: AnyArray = np.asarray(groups)
+    if found.ndim != 1:
+        raise ParameterError(Argument("groups"), f" must be one a row, not of shape {found.shape}")
+    return found
 
 
 def _part(column: Any, start: int, n_rows: int) -> Any:  # noqa: ANN401

@@ -9,19 +9,34 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from beeline._types import Floats
+from beeline._types import AnyArray, Floats
+from beeline.evaluation.paired import Comparison
+from beeline.kernels import dot
 from beeline.metrics import Curve
 
-__all__ = ["CalibrationBin", "ClassMeasures", "Confusion", "Evaluation", "NodeErrors", "Residuals", "measure_in_words"]
+__all__ = [
+    "CalibrationBin",
+    "ClassMeasures",
+    "Confusion",
+    "Evaluation",
+    "NodeErrors",
+    "QueryTable",
+    "Residuals",
+    "measure_in_words",
+]
 
 _MOST_CONFUSIONS = 20
-_WORDS = {"auc": "ROC area", "f1": "F1", "r2": "R²", "d2": "D²", "rmse": "RMSE", "mae": "MAE"}
+_WORDS = {"auc": "ROC area", "f1": "F1", "r2": "R²", "d2": "D²", "rmse": "RMSE", "mae": "MAE", "mse": "squared error"}
+_WORDS |= {"ndcg": "NDCG", "map": "MAP", "mrr": "MRR"}
+_CONVENTIONS = {"linear": " (linear gain)", "letor4": " (LETOR 4.0)"}
 
 
 def measure_in_words(name: str) -> str:
-    """A measure as people call it: `auc_macro` is "ROC area macro"."""
-    first, _, rest = name.partition("_")
-    return " ".join([_WORDS.get(first, first), *(_WORDS.get(word, word) for word in rest.split("_"))]).strip()
+    """A measure as people call it: `auc_macro` is "ROC area macro", `ndcg@10` "NDCG@10"."""
+    spelled, _, convention = name.partition(":")
+    base, at, k = spelled.partition("@")
+    words = " ".join(_WORDS.get(word, word) for word in base.split("_"))
+    return words + at + k + _CONVENTIONS.get(convention, "")
 
 
 class ClassMeasures(NamedTuple):
@@ -79,6 +94,25 @@ class Residuals(NamedTuple):
     is_sample: bool
 
 
+class QueryTable(NamedTuple):
+    """The queries, in the order of the data, as arrays of an entry for each.
+
+    `query` has their ids, `rows` counts their rows, `relevant` those of them that are relevant, `weight` is the mean
+    weight of their rows; `measures` has an array for each measure, by its name. Rows of weight 0 are left out.
+    """
+
+    query: AnyArray
+    rows: AnyArray
+    relevant: AnyArray
+    weight: Floats
+    measures: Mapping[str, Floats]
+
+    def means(self) -> dict[str, float]:
+        """The mean of every measure, by the weights of the queries; NaN where there are none."""
+        total = float(self.weight.sum())
+        return {name: dot(values, self.weight) / total if total else math.nan for name, values in self.measures.items()}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
     """How good a model's predictions are.
@@ -111,6 +145,10 @@ class Evaluation:
         Predictions and labels of a regression.
     tau
         The part of the labels that a quantile model wants to lie at or below its predictions.
+    by_query
+        The measures of rankings, query by query; None where rows belong to none.
+    against
+        What a test says of the difference from another model; None where there is none.
     notes
         What was left out, a sentence each.
     """
@@ -128,6 +166,8 @@ class Evaluation:
     calibration: tuple[CalibrationBin, ...] = ()
     residuals: Residuals | None = None
     tau: float | None = None
+    by_query: QueryTable | None = None
+    against: Comparison | None = None
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -165,8 +205,22 @@ class Evaluation:
             "curves": {name: _curve_record(curve) for name, curve in self.curves.items()},
             "calibration": [_record(found) for found in self.calibration],
             "tau": self.tau,
+            "queries": None if self.by_query is None else _counts(self.by_query),
+            "against": None if self.against is None else _comparison_record(self.against),
             "notes": [str(note) for note in self.notes],
         }
+
+
+def _counts(table: QueryTable) -> dict[str, int]:
+    return {"count": len(table.query), "without_relevant": int(np.count_nonzero(table.relevant == 0))}
+
+
+def _comparison_record(found: Comparison) -> dict[str, Any]:
+    lines = [
+        {key: _finite(value) if isinstance(value, float) else value for key, value in one._asdict().items()}
+        for one in found.differences
+    ]
+    return found._asdict() | {"differences": lines}
 
 
 def _plain(number: float) -> float:

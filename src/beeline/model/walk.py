@@ -60,6 +60,8 @@ class Walk:
         targets: bool = True,
     ) -> None:
         self.model, self.strange_entries = model, 0
+        self._given = (paths, reading, progress)
+        self._targets = targets
         self._store, self._reader = None, None
         options = ReadOptions(**reading)
         if _one_store(paths):
@@ -68,6 +70,12 @@ class Walk:
             model.check_recipe(self._store.recipe)
         else:
             self._reader = open_reader(paths, _for_model(options, model, paths, targets), progress)
+
+    def again(self, model: Model) -> Walk:
+        """Another walk over the same rows, as another model takes them."""
+        if "-" in self._given[0]:
+            raise ParameterError("standard input can be read only once; give a file")
+        return Walk(model, *self._given, targets=self._targets)
 
     @property
     def recipe(self) -> Recipe | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
+from beeline._sentences import Argument
 from beeline.cli.options.common import Debug, Memory, Threads, memory_or, refuse_same_file, use_threads
 from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.reading import with_read_options
@@ -44,6 +45,18 @@ def predict(
         bool, Option("Write CSV with the class and the probability of every class.", ("--probabilities",))
     ] = False,
     scores: Annotated[bool, Option("Write CSV with the class and the scores it is decided by.", ("--scores",))] = False,
+    rank: Annotated[
+        bool,
+        Option("Write CSV with the query, the rank within it (1 is the best) and the score of every row.", ("--rank",)),
+    ] = False,
+    trec: Annotated[
+        str | None,
+        Option(
+            "Write a run file of TREC's kind under this name: query Q0 row rank score RUN, the best row of each query "
+            "first. Rows are called by their numbers, from 0.",
+            metavar="RUN",
+        ),
+    ] = None,
     memory: Memory = None,
     threads: Threads = None,
     debug: Debug = False,
@@ -54,30 +67,60 @@ def predict(
     MODEL is a file that beeline train or LIBLINEAR wrote. DATA is a store or raw files, which are read by the model's
     own recipe: same columns, categories and scaling. Raw files need no labels. Prints one prediction a line, in the
     order of the rows, however many there are; the labels of a set with spaces between them, the numbers of a vector
-    with commas.
+    with commas. --rank and --trec need query ids, and the rows of a query together; they do without labels in tables
+    alone.
 
     Example: beeline predict income.model new.csv -o answers.txt
     """
     with one_line_errors(debug):
         use_threads(threads)
         from beeline.cli.input.skipped import show_passed_over
+        from beeline.cli.output.rankings import HEADER, ranked_lines
         from beeline.model.file import load_model
         from beeline.model.walk import Walk
 
         refuse_same_file(output, [model, *sources])
         trained = load_model(model)
-        header, form = _form(trained, probabilities, scores)
+        ranks = _ranks(trained, rank, trec, probabilities or scores)
+        header, form = (HEADER if trec is None else "", str) if ranks else _form(trained, probabilities, scores)
         with progress_bar() as progress, _target(output) as file:
-            walk = Walk(trained, sources, reading, progress, targets=False)
+            walk = Walk(trained, sources, reading, progress, targets=ranks)
             file.write(header)
-            for block in walk.blocks(memory_or(_MEMORY, memory)):
-                file.write(form(trained.scores(block)))
+            if ranks:
+                file.writelines(ranked_lines(trained, walk, memory_or(_MEMORY, memory), trec))
+            else:
+                for block in walk.blocks(memory_or(_MEMORY, memory)):
+                    file.write(form(trained.scores(block)))
         show_passed_over(walk)
+
+
+def _ranks(model: Model, rank: bool, trec: str | None, others: bool) -> bool:
+    """Whether ranks are to be written, after a look at what was asked for."""
+    from beeline.cli.output.rankings import check_can_rank, checked_run_name
+    from beeline.exceptions import ParameterError
+
+    if not rank and trec is None:
+        return False
+    if others or (rank and trec is not None):
+        raise ParameterError(
+            "give one of ",
+            Argument("probabilities"),
+            ", ",
+            Argument("scores"),
+            ", ",
+            Argument("rank"),
+            " and ",
+            Argument("trec"),
+        )
+    if trec is not None:
+        checked_run_name(trec)
+    check_can_rank(model)
+    return True
 
 
 def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callable[[Floats], str]]:
     """(the header line, how the scores of some rows become lines)."""
-    from beeline._sentences import Argument, Sentence
+    from beeline._sentences import Sentence
     from beeline.exceptions import ParameterError
 
     if probabilities and scores:

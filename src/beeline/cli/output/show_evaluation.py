@@ -12,7 +12,7 @@ from beeline.cli.output.spelling import spelled
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from beeline.evaluation import ClassMeasures, Evaluation
+    from beeline.evaluation import ClassMeasures, Comparison, Evaluation
 
 __all__ = ["show_evaluation"]
 
@@ -22,11 +22,14 @@ _MOST_CONFUSIONS = 10
 _OF_POSITIVE = ("precision", "recall", "f1", "average_precision")  # of two classes
 
 
-def show_evaluation(model: str, found: Evaluation) -> None:
-    """Print how good predictions are: measures, each class, and what is taken for what."""
+def show_evaluation(model: str, found: Evaluation, other: str | None = None) -> None:
+    """Print how good predictions are: measures, each class, what is taken for what, and the difference from another."""
     with standard_console() as out:
         weight = "" if found.weight is None else f" of weight {number_text(found.weight)}"
-        out.print(f"[bold]{escape_markup(model)}[/] on {count(found.rows, 'row')}{weight}", highlight=False)
+        rows = count(found.rows, "row")
+        if found.by_query is not None:
+            rows += f" of {count(len(found.by_query.query), 'query', 'queries')}"
+        out.print(f"[bold]{escape_markup(model)}[/] on {rows}{weight}", highlight=False)
         out.print(_measures(found))
         for note in found.notes:
             out.print(f"[dim]{escape_markup(spelled(note))}[/]", highlight=False)
@@ -39,6 +42,11 @@ def show_evaluation(model: str, found: Evaluation) -> None:
             out.print()
             wide = len(found.classes) > _MOST_IN_TABLE
             out.print(_top_confusions(found) if wide else _confusion(found))
+        if found.against is not None and other is not None:
+            out.print()
+            out.print(f"against [bold]{escape_markup(other)}[/]", highlight=False)
+            out.print(_comparison(found.against))
+            out.print(f"[dim]{escape_markup(found.against.method)}[/]", highlight=False)
 
 
 def _measures(found: Evaluation) -> Table:
@@ -95,4 +103,17 @@ def _top_confusions(found: Evaluation) -> Table | str:
     for one in top:
         names = (f"[bold cyan]{escape_markup(one.label)}[/]", escape_markup(one.predicted))
         shown.add_row(*names, number_text(one.rows), percent(one.share))
+    return shown
+
+
+def _comparison(found: Comparison) -> Table:
+    from beeline.evaluation import measure_in_words
+
+    shown = plain_table()
+    names = ["measure", "model", "other", "difference", "95 % interval", "p"]
+    shown.add_row(*(f"[bold]{name}[/]" for name in names))
+    for one in found.differences:
+        interval = f"{one.low:+.4g} to {one.high:+.4g}"
+        figures = [f"{one.model:.6g}", f"{one.other:.6g}", f"{one.difference:+.4g}", interval, f"{one.p:.2g}"]
+        shown.add_row(f"[bold cyan]{measure_in_words(one.measure)}[/]", *figures)
     return shown
