@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from beeline import (
     CostSensitiveClassifier,
     ElasticNet,
+    FBetaClassifier,
     GammaRegressor,
     HuberRegressor,
     Lasso,
@@ -18,9 +19,11 @@ from beeline import (
     MultiTaskRegressor,
     NoveltyDetector,
     PoissonRegressor,
+    PrecisionAtK,
     QuantileRegressor,
     Ridge,
     RidgeClassifier,
+    ROCClassifier,
     SGDClassifier,
     SGDRegressor,
     TweedieRegressor,
@@ -50,6 +53,9 @@ ESTIMATORS = [
     NoveltyDetector(),
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
+    ROCClassifier(),
+    FBetaClassifier(),
+    PrecisionAtK(k=2),
     Ridge(),
     RidgeClassifier(),
     SGDClassifier(),
@@ -60,6 +66,9 @@ VARIANTS = [
     QuantileRegressor(alpha=0.01, l1_ratio=0.0),
     CostSensitiveClassifier(rescaling="slack"),
     LinearModel(loss="hinge", nonnegative=True),
+    LinearModel(loss="roc_area", C=100.0),
+    ROCClassifier(max_fpr=0.5),
+    FBetaClassifier(beta=2.0),
 ]
 
 

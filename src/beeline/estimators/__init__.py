@@ -17,6 +17,7 @@ from beeline.estimators.classifiers import LinearSVC, LogisticRegression
 from beeline.estimators.costs import CostSensitiveClassifier
 from beeline.estimators.families import HuberRegressor, MultiTaskRegressor, QuantileRegressor
 from beeline.estimators.linear_model import LinearModel
+from beeline.estimators.measures import FBetaClassifier, PrecisionAtK, ROCClassifier
 from beeline.estimators.novelty import NoveltyDetector
 from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRegressor
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
@@ -26,6 +27,7 @@ from beeline.estimators.stochastic import SGDClassifier, SGDRegressor
 __all__ = [
     "CostSensitiveClassifier",
     "ElasticNet",
+    "FBetaClassifier",
     "GammaRegressor",
     "HuberRegressor",
     "Lasso",
@@ -36,7 +38,9 @@ __all__ = [
     "MultiTaskRegressor",
     "NoveltyDetector",
     "PoissonRegressor",
+    "PrecisionAtK",
     "QuantileRegressor",
+    "ROCClassifier",
     "Ridge",
     "RidgeClassifier",
     "SGDClassifier",
