@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from beeline.data.store import Store as Store
     from beeline.estimators import CostSensitiveClassifier as CostSensitiveClassifier
     from beeline.estimators import ElasticNet as ElasticNet
+    from beeline.estimators import FBetaClassifier as FBetaClassifier
     from beeline.estimators import GammaRegressor as GammaRegressor
     from beeline.estimators import HierarchicalClassifier as HierarchicalClassifier
     from beeline.estimators import HuberRegressor as HuberRegressor
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
     from beeline.estimators import MultiTaskRegressor as MultiTaskRegressor
     from beeline.estimators import NoveltyDetector as NoveltyDetector
     from beeline.estimators import PoissonRegressor as PoissonRegressor
+    from beeline.estimators import PrecisionAtK as PrecisionAtK
     from beeline.estimators import QuantileRegressor as QuantileRegressor
     from beeline.estimators import Ridge as Ridge
     from beeline.estimators import RidgeClassifier as RidgeClassifier
+    from beeline.estimators import ROCClassifier as ROCClassifier
     from beeline.estimators import SGDClassifier as SGDClassifier
     from beeline.estimators import SGDRegressor as SGDRegressor
     from beeline.estimators import TweedieRegressor as TweedieRegressor
@@ -68,6 +71,7 @@ _HOMES = {
     "Dataset": "beeline.data.core.dataset",
     "ElasticNet": "beeline.estimators",
     "Evaluation": "beeline.evaluation",
+    "FBetaClassifier": "beeline.estimators",
     "GammaRegressor": "beeline.estimators",
     "HierarchicalClassifier": "beeline.estimators",
     "HuberRegressor": "beeline.estimators",
@@ -82,7 +86,9 @@ _HOMES = {
     "MultiTaskRegressor": "beeline.estimators",
     "NoveltyDetector": "beeline.estimators",
     "PoissonRegressor": "beeline.estimators",
+    "PrecisionAtK": "beeline.estimators",
     "QuantileRegressor": "beeline.estimators",
+    "ROCClassifier": "beeline.estimators",
     "ReadOptions": "beeline.data.options",
     "Recipe": "beeline.data.recipe.recipe",
     "Ridge": "beeline.estimators",

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from beeline.losses import LOSSES
+from beeline.losses import LOSSES, RowLoss
 
-CONVEX = {name: kind for name, kind in LOSSES.items() if kind.convex}
+CONVEX = {name: kind for name, kind in LOSSES.items() if kind.convex and issubclass(kind, RowLoss)}
 
 SETTINGS = {
     "epsilon": (0.0, 0.2),

@@ -59,11 +59,11 @@ def pairs():
     for name, kind in LOSSES.items():
         for solver in BY_VERBS:
             for omega, regularizer in OMEGAS.items():
-                for intercept in ("free", "regularized"):
+                for intercept in ("none",) if kind.differences_only else ("free", "regularized"):
                     if intercept == "free" and kind().labels == "none":
                         continue
                     if SOLVERS[solver]().refusal(objective(kind(), regularizer, intercept, Threads())) is None:
-                        few = (omega, intercept) == ("l2", "free") or name in TELLING
+                        few = (omega, intercept) in (("l2", "free"), ("l2", "none")) or name in TELLING
                         marks = () if few else pytest.mark.slow
                         yield pytest.param(name, solver, omega, intercept, marks=marks)
 

@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from beeline import (
     CostSensitiveClassifier,
     ElasticNet,
+    FBetaClassifier,
     GammaRegressor,
     HierarchicalClassifier,
     HuberRegressor,
@@ -19,9 +20,11 @@ from beeline import (
     MultiTaskRegressor,
     NoveltyDetector,
     PoissonRegressor,
+    PrecisionAtK,
     QuantileRegressor,
     Ridge,
     RidgeClassifier,
+    ROCClassifier,
     SGDClassifier,
     SGDRegressor,
     TweedieRegressor,
@@ -52,6 +55,9 @@ ESTIMATORS = [
     NoveltyDetector(C=0.01, fit_intercept="regularized"),
     CostSensitiveClassifier(),
     HierarchicalClassifier(),
+    ROCClassifier(),
+    FBetaClassifier(),
+    PrecisionAtK(k=2),
     Ridge(),
     RidgeClassifier(),
     SGDClassifier(),
@@ -63,6 +69,9 @@ VARIANTS = [
     CostSensitiveClassifier(rescaling="slack"),
     HierarchicalClassifier(loss="tree_margin"),
     LinearModel(loss="hinge", nonnegative=True),
+    LinearModel(loss="roc_area", C=100.0),
+    ROCClassifier(max_fpr=0.5),
+    FBetaClassifier(beta=2.0),
 ]
 
 

@@ -104,7 +104,7 @@ def test_every_loss(same_bits, name, regularizer):
     y = learned_labels(loss, X).astype(float)
     y = np.where(y > 0, 1.0, -1.0) if loss.labels in ("binary", "sets") else y
     outputs = 3 if isinstance(loss, VectorLoss) else 1
-    intercept = "regularized" if loss.labels == "none" else "free"
+    intercept = "regularized" if loss.labels == "none" else "none" if loss.differences_only else "free"
     c = np.random.default_rng(9).uniform(0.5, 1.5, size=N)  # or sums of whole numbers would be exact
     o = Objective.of(from_arrays(X), y, c, loss, regularizer, 1.0, intercept, n_outputs=outputs)
     same_bits(lambda: choose_solver(o, max_passes=5).run(o).theta, threads=(1, 3))

@@ -17,6 +17,7 @@ from beeline.estimators.classifiers import LinearSVC, LogisticRegression
 from beeline.estimators.costs import CostSensitiveClassifier
 from beeline.estimators.families import HuberRegressor, MultiTaskRegressor, QuantileRegressor
 from beeline.estimators.linear_model import LinearModel
+from beeline.estimators.measures import FBetaClassifier, PrecisionAtK, ROCClassifier
 from beeline.estimators.novelty import NoveltyDetector
 from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRegressor
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
@@ -27,6 +28,7 @@ from beeline.estimators.trees import HierarchicalClassifier
 __all__ = [
     "CostSensitiveClassifier",
     "ElasticNet",
+    "FBetaClassifier",
     "GammaRegressor",
     "HierarchicalClassifier",
     "HuberRegressor",
@@ -38,7 +40,9 @@ __all__ = [
     "MultiTaskRegressor",
     "NoveltyDetector",
     "PoissonRegressor",
+    "PrecisionAtK",
     "QuantileRegressor",
+    "ROCClassifier",
     "Ridge",
     "RidgeClassifier",
     "SGDClassifier",

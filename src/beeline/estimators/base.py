@@ -162,7 +162,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
         as_function("callback", self.callback)
         self._refuse_levels()
         settings = Settings(
-            intercept=self._intercept(),
+            intercept=None if (intercept := self._intercept()) == "free" else intercept,
             solver=self._solver_for(X),
             tol=self.tol,
             max_passes=self.max_passes,

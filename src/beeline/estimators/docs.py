@@ -12,7 +12,9 @@ Kind = TypeVar("Kind", bound=type)
 _SHARED = {
     "fit_intercept": """
 fit_intercept : bool or "regularized", default=True
-    True: an intercept that is not regularized. "regularized": one that is, as LIBLINEAR has it. False: none.
+    True: an intercept that is not regularized. "regularized": one that is, as LIBLINEAR has it. False: none. Where
+    only differences of scores matter to the loss, True is none either; of two classes a threshold is chosen after
+    training.
 """,
     "l1_ratio": """
 l1_ratio : float, default=0.0

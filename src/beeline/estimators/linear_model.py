@@ -10,7 +10,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from beeline.estimators.base import FitIntercept, LinearEstimator
 from beeline.estimators.docs import documented
 from beeline.fitting.settings import Auto
-from beeline.losses import Loss, get_loss
+from beeline.losses import Loss, TwoClassLoss, get_loss
 from beeline.regularizers import Regularizer
 from beeline.solvers.base import Callback
 from beeline.solvers.registry import SolverLike
@@ -119,8 +119,9 @@ class LinearModel(LinearEstimator):
         tags.target_tags.required = self._needs_labels
         tags.target_tags.multi_output, tags.target_tags.single_output = self._several, not self._several
         if self._classifies or labels == "sets":
+            several = self._classifies and not isinstance(get_loss(self.loss), TwoClassLoss)
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(poor, multi_class=self._classifies, multi_label=labels == "sets")
+            tags.classifier_tags = ClassifierTags(poor, multi_class=several, multi_label=labels == "sets")
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags(poor)
         return tags

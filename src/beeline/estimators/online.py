@@ -189,7 +189,7 @@ class OnlineEstimator(LinearEstimator):
         for name, values in (
             ("loss", [(s.the_loss.name, s.the_loss.settings) for s in (now, learned)]),
             ("l1_ratio", [(s.the_regularizer.l1, s.the_regularizer.l2) for s in (now, learned)]),
-            ("fit_intercept", [s.intercept for s in (now, learned)]),
+            ("fit_intercept", [s.the_intercept for s in (now, learned)]),
             ("class_weight", [s.class_weight for s in (now, learned)]),
         ):
             if values[0] != values[1]:
@@ -259,7 +259,7 @@ class OnlineEstimator(LinearEstimator):
             "loss": s.the_loss if s.the_loss.settings else s.the_loss.name,
             "alpha": s.alpha,
             "l1_ratio": ratio.get(s.the_regularizer.name, s.the_regularizer.l1),
-            "fit_intercept": {"free": True, "none": False}.get(s.intercept, s.intercept),
+            "fit_intercept": {"free": True, "none": False}.get(s.the_intercept, s.the_intercept),
             "solver": s.solver if online.task.options.given else "auto",
             "random_state": s.seed,
         }

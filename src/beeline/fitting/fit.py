@@ -31,6 +31,7 @@ from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
 from beeline.training.run import Trained, train
 from beeline.training.task import Task
+from beeline.training.threshold import with_threshold
 
 __all__ = ["Fitted", "fit"]
 
@@ -165,6 +166,8 @@ def fit(  # noqa: PLR0913 — what a user may give
                 searched=selection is not None,
                 checkpoint=kept,
             )
+            if settings.intercept is None:
+                trained = with_threshold(task, trained)
         of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
         report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
         model = make(weights=trained.weights, intercepts=trained.intercepts, extra=trained.extra, report=report)
@@ -264,7 +267,9 @@ def _calibrate(
         part = train(rest, settings.solver, **_stopping(settings, share), checkpoint=kept)
         results = part.results
         concerns += part.concerns
-        partial = replace(model, weights=part.weights, intercepts=part.intercepts)
+        # A threshold is found after training, for the model alone: its scores and those of folds are to be alike.
+        intercepts = model.intercepts if task.loss.differences_only else part.intercepts
+        partial = replace(model, weights=part.weights, intercepts=intercepts)
         _put_scores(partial, task.data, z, held_out)
     positive = [1] if z.shape[1] == 1 else range(len(classes))
     most = None if settings.resources.budget is None else _TOGETHER

@@ -98,7 +98,9 @@ class Online:
         assert isinstance(s.alpha, float | int)
         solver = the_solver(s.solver)
         assert isinstance(solver, SGD)
-        self.task = OnlineTask(s.the_loss, s.the_regularizer, float(s.alpha), s.multiclass, s.intercept, solver.options)
+        self.task = OnlineTask(
+            s.the_loss, s.the_regularizer, float(s.alpha), s.multiclass, s.the_intercept, solver.options
+        )
         self.names = ClassNames(self.classes, closed=self.classes is not None) if s.the_loss.classifies else None
         self.outputs = OnlineOutputs(self.task)
         self.baseline = Baseline(self.task)

@@ -26,7 +26,7 @@ from beeline.training.checkpoint import SEARCH_FILE, TrainingCheckpoint
 from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
 from beeline.training.run import Trained
-from beeline.training.task import Task
+from beeline.training.task import Task, total_weight
 
 __all__ = ["chosen", "search", "select_C"]
 
@@ -140,7 +140,7 @@ def search(task: Task, classes: Classes | None, settings: Settings) -> Selection
 
 
 def _total_weight(task: Task) -> float:
-    return float(task.data.n_rows if task.sample_weight is None else task.sample_weight.sum())
+    return total_weight(task.loss, task.data.n_rows, task.sample_weight)
 
 
 def chosen(task: Task, settings: Settings, selection: Selection) -> tuple[Task, Settings, Trained | None]:

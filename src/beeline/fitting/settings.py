@@ -51,7 +51,8 @@ class Settings:
     class_weight
         What multiplies C for the rows of each class; `balanced` gives every class the same total.
     intercept
-        `free`, `regularized` or `none`.
+        `free`, `regularized` or `none`. None: free; but none where only differences of scores matter to the loss.
+        Two classes then get a threshold after training, as the loss's `threshold` has it.
     multiclass
         How several classes are told apart, as in `Task`.
     probability
@@ -79,7 +80,7 @@ class Settings:
     C: float | Auto = 1.0
     alpha: float | Auto | None = None
     class_weight: ClassWeight = None
-    intercept: Intercept = "free"
+    intercept: Intercept | None = None
     multiclass: Multiclass = "auto"
     probability: bool = False
     solver: SolverLike = "auto"
@@ -94,7 +95,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
-            as_choice(name, getattr(self, name), choices)
+            if name != "intercept" or self.intercept is not None:
+                as_choice(name, getattr(self, name), choices)
         for name in ("C", "alpha", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             if name in ("C", "alpha") and isinstance(value, str) and value == "auto":
@@ -129,6 +131,13 @@ class Settings:
         return regularizer.without_negative_weights() if self.nonnegative else regularizer
 
     @property
+    def the_intercept(self) -> Intercept:
+        """The intercept, decided."""
+        if self.intercept is not None:
+            return self.intercept
+        return "none" if self.the_loss.differences_only else "free"
+
+    @property
     def searches(self) -> bool:
         """Whether C (or alpha, or the loss's epsilon with it) is to be searched for."""
         strength = self.C if self.alpha is None else self.alpha
@@ -146,7 +155,7 @@ class Settings:
             "alpha": None if self.alpha is None else float(self.alpha),
             "class_weight": {str(k): float(v) for k, v in weights.items()} if isinstance(weights, Mapping) else weights,
         }
-        record |= {"intercept": self.intercept, "multiclass": self.multiclass, "solver": solver_name(self.solver)}
+        record |= {"intercept": self.the_intercept, "multiclass": self.multiclass, "solver": solver_name(self.solver)}
         numbers = {"tol": float(self.tol), "max_passes": float(self.max_passes), "seed": int(self.seed)}
         record |= {"probability": bool(self.probability), **numbers}
         record["time_limit"] = None if self.time_limit is None else float(self.time_limit)

@@ -208,7 +208,7 @@ class StreamTraining:
             recipe = stream.known_recipe
             if not isinstance(self.online, Online):
                 self.online = self.online(*parts[0], recipe is not None and recipe.label_decimals)
-            refuse_without_free_intercept(recipe, self.online.settings.intercept)
+            refuse_without_free_intercept(recipe, self.online.settings.the_intercept)
             online, labels, row = self.online, [], 0
             for names, texts in parts:
                 labels.append(online.number(names, texts, row))

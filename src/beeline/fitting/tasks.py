@@ -16,10 +16,10 @@ from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.settings import Settings
 from beeline.links import Link
-from beeline.losses import Loss
+from beeline.losses import Loss, TwoClassLoss
 from beeline.objective import Intercept
 from beeline.training.labels import Classes, class_weights, find_classes, find_sets
-from beeline.training.task import Task
+from beeline.training.task import Task, total_weight
 
 __all__ = ["link_of", "make_task", "refuse_without_free_intercept"]
 
@@ -38,7 +38,8 @@ def make_task(
     y, sample_weight, groups
         A label, a weight and a group a row; None: those of the data.
     """
-    refuse_without_free_intercept(data.recipe, settings.intercept)
+    if not settings.the_loss.differences_only:  # to which a shift of all scores is nothing
+        refuse_without_free_intercept(data.recipe, settings.the_intercept)
     data = settings.resources.holding(data)
     texts = data.recipe.label_categories if y is None and data.recipe is not None else None
     labels = _labels(data, settings.the_loss) if y is None else y
@@ -92,13 +93,19 @@ def _task(
     """(what to learn, the classes or labels; None where there are none)."""
     loss, regularizer, y, weights = settings.the_loss, settings.the_regularizer, targets.labels, targets.weights
     assert y is not None
-    total = float(data.n_rows if weights is None else weights.sum())
-    if not total > 0:
+    if weights is not None and not weights.sum() > 0:
         raise DataError("all sample weights are zero: there is nothing to learn from")
-    C, strength = (settings.C, 1.0) if settings.alpha is None else (1 / total, settings.alpha)
+    C, strength = settings.C, 1.0
+    if settings.alpha is not None:
+        C, strength = 1 / total_weight(loss, data.n_rows, weights), settings.alpha
     if settings.searches:
         C, strength = 1.0, 1.0
-    common: dict[str, Any] = {"C": C, "strength": strength, "sample_weight": weights, "intercept": settings.intercept}
+    common: dict[str, Any] = {
+        "C": C,
+        "strength": strength,
+        "sample_weight": weights,
+        "intercept": settings.the_intercept,
+    }
     if loss.scope == "group":
         common["groups"] = targets.starts
     common["engine"] = settings.resources.opener()
@@ -116,8 +123,21 @@ def _task(
     classes = find_classes(y, weights, texts)
     loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
+    if isinstance(loss, TwoClassLoss):
+        _check_two_classes(loss, classes, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
+
+
+def _check_two_classes(loss: TwoClassLoss, classes: Classes, weights: Floats | None) -> None:
+    """There must be two classes, with as many rows as the loss wants."""
+    if len(classes) > 2:
+        raise LabelError(
+            f"Only binary classification is supported by the loss {loss.name!r}, and the labels name {len(classes)} "
+            "classes; take the rows of two of them, or train each class against the rest"
+        )
+    counts = np.bincount(classes.numbers.astype(np.int64), None if weights is None else weights > 0, minlength=2)
+    loss.check_counts(int(counts[1]), int(counts.sum()), classes.names[1])
 
 
 def _numbers(y: AnyArray | LabelSets) -> Floats:

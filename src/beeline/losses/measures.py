@@ -5,8 +5,8 @@ wrong, and by how much scores prefer them to y. It is convex, and at least Δ at
 part is a mean over rows: with the error rate as Δ it would be the mean of the hinge. In Joachims' form (2005), whose
 implementation SVMperf measures in percent and trades off by c, the same model has C = 100·c.
 
-A row of weight w stands for w/u copies, which y′ may label differently, where all weights are whole multiples of u; else
-for any parts of it. So equal weights are as none, and a weight of 2 beside weights of 1 is the row given twice.
+A row of weight w stands for w/u copies, which y′ may label differently, where all weights are whole multiples of u;
+else for any parts of it. So equal weights are as none, and a weight of 2 beside weights of 1 is the row given twice.
 """
 
 from __future__ import annotations

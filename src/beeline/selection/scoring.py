@@ -19,7 +19,7 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
-from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
 from beeline.losses.groups import Evaluated
 from beeline.losses.trees import TreeLoss
 from beeline.query_measures import QUERY_MEASURES, QueryMeasure, RankedQueries, query_measure
@@ -83,6 +83,14 @@ class HeldOut:
             return float(np.average(found.values, weights=found.costs)) if len(found.values) else math.nan
         losses = self.losses
         return float(np.average(losses, weights=self.weights)) if len(losses) else math.nan
+
+    @property
+    def measured(self) -> float:
+        """What the loss of all rows bounds, itself."""
+        assert isinstance(self.loss, TwoClassLoss)
+        weights = np.ones(len(self.z)) if self.weights is None else self.weights
+        here = weights > 0
+        return self.loss.measured(self.z[here, 0], 2.0 * self.numbers[here] - 1.0, weights[here])
 
     def _by_group(self, loss: GroupLoss) -> Evaluated:
         z, y = (self.z[:, 0] if self.z.shape[1] == 1 else self.z), np.asarray(self.labels, np.float64)
@@ -234,10 +242,20 @@ def get_metric(
 
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
     the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
-    of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none. `queries`
-    says whether rows belong to queries, without which rankings cannot be judged.
+    of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none; of a loss of
+    two classes over all rows, the measure that it bounds. `queries` says whether rows belong to queries, without which
+    rankings cannot be judged.
     """
     numbers = loss is None or loss.labels == "real"
+    if isinstance(loss, TwoClassLoss):
+        if metric is None:
+            return METRICS.get(loss.measure) or Metric(loss.measure, True, lambda rows: rows.measured, "two classes")
+        if loss.differences_only and metric in ("accuracy", "f1"):
+            raise ParameterError(
+                f"the metric {metric!r} goes by a threshold, which the loss {loss.name!r} leaves open while C is "
+                "searched for; take auc, loss or the measure of the loss itself, which is meant where nothing is said",
+                parameter="metric",
+            )
     if metric is None:
         if n_classes is None:
             return METRICS["rmse" if loss is None or (numbers and _asks_for_the_middle(loss, link)) else "loss"]

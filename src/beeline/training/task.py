@@ -30,7 +30,7 @@ from beeline.regularizers import Regularizer
 if TYPE_CHECKING:
     from beeline.index import StoreIndex
 
-__all__ = ["Multiclass", "Task", "form_of_classes", "joint_loss_of"]
+__all__ = ["Multiclass", "Task", "form_of_classes", "joint_loss_of", "total_weight"]
 
 Multiclass = Literal["auto", "ovr", "softmax", "crammer_singer"]
 _MULTICLASS = get_args(Multiclass)
@@ -107,6 +107,7 @@ class Task:
                 f"the loss {self.loss.name!r} is one of groups of rows; say where these begin", parameter="groups"
             )
         self._check_form()
+        self._check_intercept()
         self._check_labels()
 
     def _check_form(self) -> None:
@@ -128,6 +129,15 @@ class Task:
                 Argument("nonnegative", True),
                 f" says nothing of two classes by {joint.name!r}, of whose weights only differences "
                 "are kept; take a loss of one score, such as 'logistic' or 'hinge'",
+            )
+
+    def _check_intercept(self) -> None:
+        if self.loss.differences_only and self.intercept != "none":
+            raise ParameterError(
+                f"to the loss {self.loss.name!r} only differences of scores matter, which say nothing about an "
+                "intercept; take ",
+                Argument("fit_intercept", False),
+                ", or say nothing about it",
             )
 
     def _check_labels(self) -> None:
@@ -161,13 +171,19 @@ class Task:
 
     @property
     def costs(self) -> Floats:
-        """c_i: C times the weights of the row and of its class."""
+        """c_i: C times the weights of the row and of its class; their mean is C where the loss is one of all rows.
+
+        Such a loss is one number, by which J = Ω + C·l: a row that is given twice makes it no larger, nor does a weight
+        of 2.
+        """
         costs = np.empty(self.data.n_rows)
         costs.fill(self.C)
         if self.sample_weight is not None:
             costs *= self.sample_weight
         if self.class_weight is not None:
             costs *= np.asarray(self.class_weight, dtype=np.float64)[self.labels.astype(np.int64)]
+        if self.loss.scope == "all" and (present := np.count_nonzero(costs)):
+            costs *= self.C / (costs.sum() / present)
         return costs
 
     def _row_costs(self) -> RowVector:
@@ -229,6 +245,13 @@ class Task:
     def with_data(self, data: Dataset) -> Task:
         """The same task over other rows, in the same order."""
         return replace(self, data=data, index=None, opened=None)
+
+
+def total_weight(loss: Loss, n_rows: int, weights: Floats | None) -> float:
+    """1/C where J = alpha·Ω + the weighted mean of the losses: the weight of all rows; a loss of all rows is a mean."""
+    if loss.scope == "all":
+        return 1.0
+    return float(n_rows if weights is None else weights.sum())
 
 
 def form_of_classes(loss: Loss, multiclass: Multiclass, regularizer: Regularizer, n_classes: int | None) -> str:

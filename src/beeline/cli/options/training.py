@@ -12,11 +12,14 @@ __all__ = ["TrainingOptions", "number_or_auto", "panel_option"]
 # Spelled out, so that --help needs no NumPy; a test compares them with the registries.
 LossName = Literal[
     "absolute",
+    "balanced_error",
+    "break_even",
     "crammer_singer",
     "cross_entropy",
     "epsilon_insensitive",
     "expectile",
     "exponential",
+    "f_beta",
     "gamma",
     "hinge",
     "huber",
@@ -39,10 +42,13 @@ LossName = Literal[
     "pairwise_logistic",
     "perceptron",
     "poisson",
+    "precision",
     "pseudo_huber",
     "quantile",
     "ramp",
     "rank_utility",
+    "recall",
+    "roc_area",
     "scaled_multiclass_margin",
     "smoothed_hinge",
     "soft_epsilon_insensitive",
@@ -124,11 +130,14 @@ class TrainingOptions:
         ),
     ] = None
     intercept: Annotated[
-        InterceptKind,
+        InterceptKind | None,
         panel_option(
-            "Whether there is one, and whether it is regularized as weights are.", "KIND", choices=InterceptKind
+            "Whether there is one, and whether it is regularized as weights are. When not given, free; for losses to "
+            "which only differences of scores matter, none.",
+            "KIND",
+            choices=InterceptKind,
         ),
-    ] = "free"
+    ] = None
     multiclass: Annotated[
         MulticlassForm,
         panel_option(

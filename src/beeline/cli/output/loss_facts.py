@@ -50,7 +50,7 @@ def _solvers(loss: RowLoss, omega: L1 | L2) -> list[str]:
     single = loss.output_loss if isinstance(loss, VectorLoss) else None
     outputs = 3 if isinstance(loss, VectorLoss) and single is None else 1
     ones = np.ones(1)
-    intercept: Intercept = "free" if loss.labels != "none" else "none"
+    intercept: Intercept = "none" if loss.labels == "none" or loss.differences_only else "free"
     objective = Objective.of(
         from_arrays(np.ones((1, 1))), ones, ones, single or loss, omega, 1.0, intercept, n_outputs=outputs
     )

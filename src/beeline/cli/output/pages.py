@@ -73,7 +73,7 @@ def _facts(prepared: Prepared, sources: list[str]) -> dict[str, Any]:
     facts |= {"loss": loss.name, **_loss_settings(settings), "regularizer": regularizer.name}
     facts |= {"l1_ratio": regularizer.l1} if regularizer.name == "elastic_net" else {}
     facts |= {"weights": "not negative"} if regularizer.nonnegative else {}
-    facts |= {"C": "searched for" if settings.searches else settings.C, "intercept": settings.intercept}
+    facts |= {"C": "searched for" if settings.searches else settings.C, "intercept": settings.the_intercept}
     if loss.classifies:
         facts |= {"multiclass": settings.multiclass, "class weights": _class_weights(settings.class_weight)}
         facts |= {"calibrated probabilities": settings.probability}

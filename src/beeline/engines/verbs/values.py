@@ -7,7 +7,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
-from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, VectorLoss
+from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
 from beeline.losses.checking import fault_after_training
 from beeline.losses.tied_checking import fault_of_tied_loss
 
@@ -30,6 +30,7 @@ __all__ = [
     "slope_sums_of_alike",
     "slopes",
     "slopes_and_extra",
+    "threshold",
     "within",
 ]
 
@@ -214,6 +215,11 @@ def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: 
         some = c > 0
         fault = fault_after_training(loss, y[some], begin[some], z[some])
     return ([fault] if fault else [],)
+
+
+def threshold(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: TwoClassLoss) -> tuple[float]:
+    """The score above which a row is best called positive."""
+    return (loss.threshold(z, y, c),)
 
 
 def signed_group_sums(shard: Shard, u: Floats) -> tuple[float, float]:
