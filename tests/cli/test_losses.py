@@ -98,6 +98,37 @@ def test_options_that_make_no_sense(quickly, counts, options, words):
     assert words in refused(quickly("train", counts, "-o", "m", *options), 2)
 
 
+def test_a_tree_of_labels(quickly, tmp_path):
+    (tmp_path / "three.svm").write_text(svm_text(np.digitize(X[:, 0], [-0.5, 0.5])))
+    (tmp_path / "tree.txt").write_text("all low\nall 2\nlow 0\nlow 1\n")
+    options = ["--loss", "tree_margin", "--tree", "tree.txt", "--loss-setting", "rescaling=slack"]
+    said = done_well(quickly("train", "three.svm", "-o", "m", *options))
+    assert "tree_margin (tree of 4 edges, rescaling slack), 3 classes" in said
+    settings = Model.load(tmp_path / "m").loss_settings
+    assert settings == {"tree": [["all", "low"], ["low", "0"], ["low", "1"], ["all", "2"]], "rescaling": "slack"}
+    assert "tree of 4 edges" in done_well(quickly("inspect", "m"))
+    found = json.loads(done_well(quickly("evaluate", "m", "three.svm", "--json")))
+    assert {"tree_loss", "hierarchical_precision", "hierarchical_recall", "hierarchical_f1"} <= set(found["measures"])
+    assert [node["name"] for node in found["tree"]] == ["all", "low", "0", "1", "2"]
+    assert "hierarchical F1" in done_well(quickly("evaluate", "m", "three.svm"))
+
+
+def test_a_tree_by_the_names_of_the_classes(quickly, tmp_path):
+    names = np.array(["a.x", "a.y", "b"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    lines = [f"{name},{','.join(map(str, row))}" for name, row in zip(names, X.tolist(), strict=True)]
+    head = ",".join(["kind", *(f"f{k}" for k in range(X.shape[1]))])
+    (tmp_path / "t.csv").write_text("\n".join([head, *lines]))
+    options = ["--label", "kind", "--loss", "tree_logistic", "--tree"]
+    done_well(quickly("train", "t.csv", "-o", "m", *options, "dots"))
+    assert Model.load(tmp_path / "m").loss_settings["tree"] == [["", "a"], ["a", "a.x"], ["a", "a.y"], ["", "b"]]
+    assert "cannot be read: no such file" in refused(quickly("train", "t.csv", "-o", "m", *options, "none.txt"), 1)
+    (tmp_path / "tree.txt").write_text("all a.x\nall b\n")
+    words = "the tree of labels has no node 'a.y'; did you mean 'a.x'?"
+    assert words in refused(quickly("train", "t.csv", "-o", "m", *options, "tree.txt"), 1)
+    words = "--tree has no meaning without --loss tree_logistic or tree_margin"
+    assert words in refused(quickly("train", "t.csv", "-o", "m", "--label", "kind", "--tree", "dots"), 2)
+
+
 def test_sets_of_labels(quickly, tmp_path, sets):
     assert "sets of 3 labels" in done_well(quickly("train", sets, "-o", "m", "--loss", "multilabel_logistic"))
     model = Model.load(tmp_path / "m")

@@ -8,7 +8,7 @@ from dataclasses import replace
 __all__ = ["begin_prefetch"]
 
 _COMMANDS = ("train", "select")
-_NOT_DATA = ("-o", "--output", "--resume", "--report")
+_NOT_DATA = ("-o", "--output", "--resume", "--report", "--tree")
 _WAITS = ("-h", "--help", "--memory", "--cache", "--stream", "--continue")
 
 

@@ -24,7 +24,7 @@ STANDARD_INPUT = "-"
 # What has no meaning for rows that come once, and what a model says that goes on.
 _REFUSED = ("C", "tol", "probability", "nonnegative", "max_passes", "cache", "checkpoint", "checkpoint_interval")
 _OF_SEARCH = ("folds", "metric", "resume", "report")
-_OF_THE_MODEL = ("loss", "regularizer", "l1_ratio", "epsilon", "loss_setting", "intercept", "multiclass")
+_OF_THE_MODEL = ("loss", "regularizer", "l1_ratio", "epsilon", "loss_setting", "tree", "intercept", "multiclass")
 _OF_ITS_TRAINING = ("alpha", "class_weight", "solver_setting", "seed")
 
 
