@@ -147,7 +147,9 @@ def test_rankings():
     assert "On 300 rows of 60 queries" in page.text
     assert "NDCG@10 by query. The mean is" in "".join(pictures(page))
     without = int(np.sum(table.relevant == 0))
-    assert f"Queries without a relevant row, {without} of 60, are left out of both pictures." in page.text
+    assert f"Queries without a relevant row, {without} of 60, are in neither picture" in page.text
+    drawn = table.measures["ndcg@10"][table.relevant > 0].mean()
+    assert f"{found.measures['ndcg@10']:.4g}; without them it is {drawn:.4g}." in page.text
     head = next(i for i, (_, cells) in enumerate(page.rows) if cells[0] == "query")
     assert page.rows[head][1] == ["query", "rows", "relevant", "NDCG@10", "NDCG@1", "NDCG@5", "MAP", "MRR"]
     some = table.relevant > 0

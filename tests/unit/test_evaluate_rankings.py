@@ -242,8 +242,8 @@ def test_a_loss_that_ranks_is_measured_by_rankings_alone(monkeypatch):
             values = np.where(apart > 0, np.logaddexp(0, z - z[:, None]), 0.0)
             return float(values.sum()), p.sum(axis=0) - p.sum(axis=1)
 
-    monkeypatch.setitem(LOSSES, Pairs.name, Pairs)
     model = LinearModel(Pairs(), fit_intercept=False).fit(X, Y, groups=QUERIES)
+    monkeypatch.setitem(LOSSES, Pairs.name, Pairs)
     found = beeline.evaluate(model, X, Y, groups=QUERIES)
     assert list(found.measures) == ["ndcg@1", "ndcg@5", "ndcg@10", "map", "mrr"]
     assert found.residuals is None

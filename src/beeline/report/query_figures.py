@@ -33,24 +33,20 @@ def queries_figure(table: QueryTable) -> PageFigure:
     """The measure of every query, from the best to the worst, and how many queries have which."""
     name = main_measure(table)
     words, mean = measure_in_words(name), table.means()[name]
-    values, without = _of_relevant(table, name)
+    some = table.relevant > 0
+    values, without = np.sort(table.measures[name][some])[::-1], int(np.count_nonzero(~some))
+    drawn = float(np.average(table.measures[name][some], weights=table.weight[some])) if some.any() else 0.0
     caption = (
-        f"First: {words} of every query, from the best query to the worst; the dotted line is the mean over all "
-        f"queries, {number(mean, 4)}. Second: how many queries have which {words}."
+        f"First: {words} of every query, from the best query to the worst; the dotted line is their mean. Second: how "
+        f"many queries have which {words}."
     )
     if without:
         caption += (
-            f" Queries without a relevant row, {without:,} of {len(table.query):,}, are left out of both pictures."
+            f" Queries without a relevant row, {without:,} of {len(table.query):,}, are in neither picture: they count "
+            f"0 in the mean above, {number(mean, 4)}; without them it is {number(drawn, 4)}."
         )
-    middle = f", the median of those drawn is {number(float(np.median(values)), 4)}" if len(values) else ""
-    label = f"{words} by query. The mean is {number(mean, 4)}{middle}."
-    return page_figure(partial(_draw, values, mean, words), "queries", SIZES, label, caption)
-
-
-def _of_relevant(table: QueryTable, name: str) -> tuple[Floats, int]:
-    """(the values of queries with a relevant row, falling; how many queries have none)."""
-    some = table.relevant > 0
-    return np.sort(table.measures[name][some])[::-1], int(np.count_nonzero(~some))
+    label = f"{words} by query. The mean is {number(mean, 4)}."
+    return page_figure(partial(_draw, values, drawn, words), "queries", SIZES, label, caption)
 
 
 def _draw(values: Floats, mean: float, words: str, size: tuple[float, float]) -> Figure:
