@@ -99,6 +99,13 @@ def test_measures_that_there_are_not(measures):
         evaluate(MODEL, X, Y, groups=QUERIES, measures=measures)
 
 
+def test_several_scores_a_row_are_no_ranking():
+    three = LogisticRegression().fit(X, np.minimum(Y, 2))
+    assert evaluate(three, X, np.minimum(Y, 2), groups=QUERIES).by_query is None
+    with pytest.raises(ParameterError, match="need one score a row, and the model gives 3; leave measures out"):
+        evaluate(three, X, np.minimum(Y, 2), groups=QUERIES, measures=["map"])
+
+
 def test_groups_of_another_length():
     with pytest.raises(DataError, match="there are 5 labels or weights, and more rows"):
         evaluate(MODEL, X, Y, groups=QUERIES[:5])

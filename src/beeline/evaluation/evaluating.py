@@ -157,6 +157,12 @@ def _walked(
     for name, column in zip(("y", "sample_weight", "groups"), columns, strict=True):
         if column is not None and len(column) != answers.n_rows:
             raise DataError(f"{name} has {len(column):,} entries, and there are {answers.n_rows:,} rows")
+    if asked.must_rank and not answers.can_rank:
+        raise ParameterError(
+            f"measures of rankings need one score a row, and the model gives {model.n_outputs}; leave ",
+            Argument("measures"),
+            " out",
+        )
     if (asked.must_rank or ranks_queries(model)) and answers.queries is None:
         from_files = isinstance(data, Walk) or names_files(data)
         where = (
@@ -170,6 +176,11 @@ def _walked(
 def _compared(found: Evaluation, ours: _Answers, theirs: _Answers, seed: int) -> Comparison:
     """What a test says of two models on the same rows."""
     other = theirs.evaluation()
+    if ours.n_rows != theirs.n_rows:
+        raise DataError(
+            f"the model takes {ours.n_rows:,} rows of the data and the other one {theirs.n_rows:,}, as their recipes treat "
+            "missing values; give data without these"
+        )
     if found.by_query is not None and other.by_query is not None:
         measures = other.by_query.measures
         return compared("query", dict(found.by_query.measures), dict(measures), found.by_query.weight, seed)
@@ -236,11 +247,14 @@ class _Answers:
         if weights is not None:
             self._weight = (self._weight or 0.0) + float(weights.sum())
 
+    @property
+    def can_rank(self) -> bool:
+        """Whether a row has one score, the larger the better."""
+        return self.model.kind in ("binary", "regression") and self.model.n_outputs == 1
+
     def _add_to_rankings(self, queries: AnyArray | None, labels: AnyArray, z: Floats, weights: Floats | None) -> None:
         """Take the rows of queries into account, where labels say how relevant they are."""
-        if queries is None or self._not_ranked is not None or self.model.kind not in ("binary", "regression"):
-            return
-        if self.model.n_outputs > 1:
+        if queries is None or self._not_ranked is not None or not self.can_rank:
             return
         sign = 1.0
         if self._classes is not None:
