@@ -178,8 +178,8 @@ def _compared(found: Evaluation, ours: _Answers, theirs: _Answers, seed: int) ->
     other = theirs.evaluation()
     if ours.n_rows != theirs.n_rows:
         raise DataError(
-            f"the model takes {ours.n_rows:,} rows of the data and the other one {theirs.n_rows:,}, as their recipes treat "
-            "missing values; give data without these"
+            f"the model takes {ours.n_rows:,} rows of the data and the other one {theirs.n_rows:,}, as their recipes "
+            "treat missing values; give data without these"
         )
     if found.by_query is not None and other.by_query is not None:
         measures = other.by_query.measures
