@@ -133,3 +133,41 @@ def test_predictions_beyond_all_numbers_and_a_single_row_are_drawn():
     model = LinearModel("squared").fit(X, NUMBERS)
     assert "On 1 row" in Page(evaluation_page(evaluate(model, X[:1], NUMBERS[:1]), {})).text
     evaluation_page(evaluate(LogisticRegression().fit(X, TWO), X[:1], TWO[:1]), {})
+
+
+def of_queries(**more):
+    relevance = np.clip(np.round(NUMBERS), 0, 3)
+    return evaluate(LinearModel("squared").fit(X, relevance), X, relevance, groups=np.repeat(np.arange(60), 5), **more)
+
+
+def test_rankings():
+    found = of_queries(against=LinearModel("squared").fit(X[:, ::-1], NUMBERS))
+    page = Page(evaluation_page(found, FACTS))
+    table = found.by_query
+    assert "On 300 rows of 60 queries" in page.text
+    assert "NDCG@10 by query. The mean is" in "".join(pictures(page))
+    without = int(np.sum(table.relevant == 0))
+    assert f"Queries without a relevant row, {without} of 60, are in neither picture" in page.text
+    drawn = table.measures["ndcg@10"][table.relevant > 0].mean()
+    assert f"{found.measures['ndcg@10']:.4g}; without them it is {drawn:.4g}." in page.text
+    head = next(i for i, (_, cells) in enumerate(page.rows) if cells[0] == "query")
+    assert page.rows[head][1] == ["query", "rows", "relevant", "NDCG@10", "NDCG@1", "NDCG@5", "MAP", "MRR"]
+    some = table.relevant > 0
+    worst = np.argmin(np.where(some, table.measures["ndcg@10"], 2))
+    told = page.rows[head + 1][1]
+    assert told[:4] == [str(worst), "5", f"{table.relevant[worst]:.0f}", f"{table.measures['ndcg@10'][worst]:.4f}"]
+    against = next(i for i, (_, cells) in enumerate(page.rows) if cells[0] == "measure")
+    one = found.against.differences[0]
+    assert page.rows[against + 1][1][:4] == ["NDCG@1", f"{one.model:.4g}", f"{one.other:.4g}", f"{one.difference:+.4g}"]
+    assert "randomisation test that swaps the models within each query" in page.text
+
+
+def test_rankings_alone_are_the_headline():
+    found = replace(of_queries(measures=["map", "ndcg@3"]), residuals=None)
+    found = replace(found, measures={name: found.measures[name] for name in ("map", "ndcg@3")})
+    assert f"MAP {found.measures['map']:.4g}" in Page(evaluation_page(found, FACTS)).text
+
+
+def test_no_query_has_relevant_rows():
+    found = evaluate(LinearModel("squared").fit(X, NUMBERS), X, np.zeros(300), groups=np.repeat(np.arange(60), 5))
+    assert "Queries without a relevant row, 60 of 60" in Page(evaluation_page(found, FACTS)).text

@@ -99,6 +99,13 @@ def test_measures_that_there_are_not(measures):
         evaluate(MODEL, X, Y, groups=QUERIES, measures=measures)
 
 
+def test_several_scores_a_row_are_no_ranking():
+    three = LogisticRegression().fit(X, np.minimum(Y, 2))
+    assert evaluate(three, X, np.minimum(Y, 2), groups=QUERIES).by_query is None
+    with pytest.raises(ParameterError, match="need one score a row, and the model gives 3; leave measures out"):
+        evaluate(three, X, np.minimum(Y, 2), groups=QUERIES, measures=["map"])
+
+
 def test_groups_of_another_length():
     with pytest.raises(DataError, match="there are 5 labels or weights, and more rows"):
         evaluate(MODEL, X, Y, groups=QUERIES[:5])
@@ -242,8 +249,8 @@ def test_a_loss_that_ranks_is_measured_by_rankings_alone(monkeypatch):
             values = np.where(apart > 0, np.logaddexp(0, z - z[:, None]), 0.0)
             return float(values.sum()), p.sum(axis=0) - p.sum(axis=1)
 
-    monkeypatch.setitem(LOSSES, Pairs.name, Pairs)
     model = LinearModel(Pairs(), fit_intercept=False).fit(X, Y, groups=QUERIES)
+    monkeypatch.setitem(LOSSES, Pairs.name, Pairs)
     found = beeline.evaluate(model, X, Y, groups=QUERIES)
     assert list(found.measures) == ["ndcg@1", "ndcg@5", "ndcg@10", "map", "mrr"]
     assert found.residuals is None

@@ -97,6 +97,11 @@ class Reader(ABC):
         return [f"{bad.count:,} bad line{'s' * (bad.count != 1)} skipped; the first: {bad.examples[0]}"]
 
     @property
+    def query_names(self) -> list[str]:
+        """The texts that query ids stand for, those of the rows read so far; empty where the source has numbers."""
+        return []
+
+    @property
     @abstractmethod
     def recipe(self) -> Recipe:
         """How raw rows become these rows; complete once `blocks` has ended."""

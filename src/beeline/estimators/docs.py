@@ -77,9 +77,10 @@ cv : int, float, splitter or iterable, default=5
     splitter of scikit-learn's; or pairs of train and test rows.
 scoring : str or callable, default=None
     For a search: what is best on held-out rows. "accuracy", "f1", "auc", "log_loss", "rmse", "mae", "r2", "loss" (the
-    mean of the loss itself), or a scorer of scikit-learn's. None: the log loss where the loss gives probabilities,
-    accuracy for other classifiers, the root of the mean squared error for a regression; but the loss itself where it
-    asks for something else than the middle of the targets, where mistakes have costs, and for several labels a row.
+    mean of the loss itself), "ndcg@10" and others as in `Selecting`, or a scorer of scikit-learn's. None: the log loss
+    where the loss gives probabilities, accuracy for other classifiers, the root of the mean squared error for a
+    regression; but the loss itself where it asks for something else than the middle of the targets, where mistakes have
+    costs, and for several labels a row.
 """,
     "solving": """
 solver : str, tuple or Solver, default="auto"

@@ -154,25 +154,37 @@ def _walked(
 ) -> _Answers:
     """All that a walk over the rows gathers."""
     rows, scores = (_MEMORY, _SCORES) if memory is None else (max(1, parse_size(memory) // 2),) * 2
-    blocks, recipe = _rows(model, data, options, rows)
+    blocks, recipe, names = _rows(model, data, options, rows)
     answers = _Answers(model, asked, scores)
     for block in blocks:
         answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in columns))
     for name, column in zip(("y", "sample_weight", "groups"), columns, strict=True):
         if column is not None and len(column) != answers.n_rows:
             raise DataError(f"{name} has {len(column):,} entries, and there are {answers.n_rows:,} rows")
+    if asked.must_rank and not answers.can_rank:
+        raise ParameterError(
+            f"measures of rankings need one score a row, and the model gives {model.n_outputs}; leave ",
+            Argument("measures"),
+            " out",
+        )
     if (asked.must_rank or ranks_queries(model)) and answers.queries is None:
         from_files = isinstance(data, Walk) or names_files(data)
         where = (
             ("name the column that holds them by ", Argument("query")) if from_files else ("give ", Argument("groups"))
         )
         raise DataError(Sentence("the rows have no query ids, which measures of rankings need; ", *where))
+    answers.query_names = names() if columns[2] is None else []
     return answers
 
 
 def _compared(found: Evaluation, ours: _Answers, theirs: _Answers, seed: int) -> Comparison:
     """What a test says of two models on the same rows."""
     other = theirs.evaluation()
+    if ours.n_rows != theirs.n_rows:
+        raise DataError(
+            f"the model takes {ours.n_rows:,} rows of the data and the other one {theirs.n_rows:,}, as their recipes "
+            "treat missing values; give data without these"
+        )
     if found.by_query is not None and other.by_query is not None:
         measures = other.by_query.measures
         return compared("query", dict(found.by_query.measures), dict(measures), found.by_query.weight, seed)
@@ -194,6 +206,7 @@ class _Answers:
     def __init__(self, model: Model, asked: _Asked, memory: int) -> None:
         self.model, self.asked, self.n_rows = model, asked, 0
         self.queries: QueryAnswers | None = None
+        self.query_names: list[str] = []
         self._ranks = ranks_queries(model)
         in_pairs = asked.pairs and not (
             self._ranks or model.multilabel or (model.classes is None and model.n_outputs > 1)
@@ -238,11 +251,14 @@ class _Answers:
         if weights is not None:
             self._weight = (self._weight or 0.0) + float(weights.sum())
 
+    @property
+    def can_rank(self) -> bool:
+        """Whether a row has one score, the larger the better."""
+        return self.model.kind in ("binary", "regression") and self.model.n_outputs == 1
+
     def _add_to_rankings(self, queries: AnyArray | None, labels: AnyArray, z: Floats, weights: Floats | None) -> None:
         """Take the rows of queries into account, where labels say how relevant they are."""
-        if queries is None or self._not_ranked is not None or self.model.kind not in ("binary", "regression"):
-            return
-        if self.model.n_outputs > 1:
+        if queries is None or self._not_ranked is not None or not self.can_rank:
             return
         sign = 1.0
         if self._classes is not None:
@@ -268,6 +284,8 @@ class _Answers:
         if self.queries is None:
             return replace(found, notes=(*found.notes, *notes))
         table = self.queries.table()
+        if self.query_names:
+            table = table._replace(query=np.array(self.query_names, object)[table.query])
         # What rankings are measured by comes first where nothing else is, and last where it is not what was learned.
         measures = found.measures | table.means()
         return replace(found, measures=measures, by_query=table, notes=(*found.notes, *notes_about(table)))
@@ -354,8 +372,8 @@ def _rows(
     data: Any,  # noqa: ANN401
     options: dict[str, Any],
     memory: int,
-) -> tuple[Iterator[Block], Callable[[], Recipe | None]]:
-    """The blocks, and how their labels are to be understood, which files tell only when they are read."""
+) -> tuple[Iterator[Block], Callable[[], Recipe | None], Callable[[], list[str]]]:
+    """The blocks, how their labels are to be understood and what queries are called: files tell when they are read."""
     if isinstance(data, str | os.PathLike) or (isinstance(data, list | tuple) and _are_paths(data)):
         paths = [os.fspath(path) for path in (data if isinstance(data, list | tuple) else [data])]
         data = Walk(model, paths, options, None)
@@ -363,11 +381,11 @@ def _rows(
         where = "files and frames" if others[0] == "extra" else "files"
         raise ParameterError(Argument(others[0]), f" has no meaning but for {where}; leave it out")
     if isinstance(data, Walk):
-        return data.blocks(memory), lambda: data.recipe
+        return data.blocks(memory), lambda: data.recipe, lambda: data.query_names
     if isinstance(data, Block):
-        return iter([data]), lambda: None
+        return iter([data]), lambda: None, list
     found = model.dataset(data, **options)
-    return iter(found.blocks(min(memory, found.memory or memory))), lambda: found.recipe
+    return iter(found.blocks(min(memory, found.memory or memory))), lambda: found.recipe, list
 
 
 def _are_paths(data: list[Any] | tuple[Any, ...]) -> bool:

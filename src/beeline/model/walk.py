@@ -88,6 +88,11 @@ class Walk:
         return self._reader
 
     @property
+    def query_names(self) -> list[str]:
+        """The texts that query ids stand for, those of the rows read so far; empty where they are numbers."""
+        return [] if self._reader is None else self._reader.query_names
+
+    @property
     def _source(self) -> Reader:
         assert self._reader is not None
         return self._reader

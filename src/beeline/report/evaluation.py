@@ -7,9 +7,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from beeline.evaluation import ClassMeasures, Evaluation, measure_in_words
+from beeline._words import count
+from beeline.evaluation import ClassMeasures, Comparison, Evaluation, measure_in_words
 from beeline.report.evaluation_figures import calibration_figure, curves_figure, values_figure
 from beeline.report.label_tree_figure import label_tree_figure
+from beeline.report.query_figures import main_measure, queries_figure, worst_queries
 from beeline.report.rendering import Cell, KeyFigure, Row, Table, render
 from beeline.report.values import decimals, number
 from beeline.report.writing import write_page
@@ -48,6 +50,9 @@ def evaluation_page(found: Evaluation, facts: Mapping[str, Any]) -> str:
         calibration=calibration_figure(found) if found.calibration else None,
         tree=label_tree_figure(found) if found.tree else None,
         values=None if found.residuals is None else values_figure(found),
+        queries=None if found.by_query is None else queries_figure(found.by_query),
+        worst_queries=None if found.by_query is None else worst_queries(found.by_query),
+        against=None if found.against is None else _against(found.against),
         classes=_classes(found) if found.per_class else None,
         classes_heading="Each label" if found.kind == "multilabel" else "Each class",
         confusion=None if found.confusion is None else _confusion(found),
@@ -57,7 +62,10 @@ def evaluation_page(found: Evaluation, facts: Mapping[str, Any]) -> str:
 
 def _headline(found: Evaluation) -> str:
     """The measure by which such models are judged first."""
-    name = next((name for name in ("accuracy", "exact_sets", "coverage", "d2", "r2") if name in found.measures), "")
+    usual = ("accuracy", "exact_sets", "coverage", "d2", "r2")
+    name = next((name for name in usual if name in found.measures), "")
+    if not name and found.by_query is not None:
+        name = main_measure(found.by_query)
     words = measure_in_words(name)
     wanted = f", wanted {number(found.tau)}" if name == "coverage" and found.tau is not None else ""
     return f"{words[:1].upper()}{words[1:]} {number(found.measures[name], 4)}{wanted}"
@@ -66,7 +74,10 @@ def _headline(found: Evaluation) -> str:
 def _over(found: Evaluation) -> str:
     weight = "" if found.weight is None else f" of weight {number(found.weight)}"
     meant = "" if found.positive is None else f"; the positive class is {found.positive}"
-    return f"On {found.rows:,} row{'' if found.rows == 1 else 's'}{weight}{meant}"
+    rows = count(found.rows, "row")
+    if found.by_query is not None:
+        rows += f" of {count(len(found.by_query.query), 'query', 'queries')}"
+    return f"On {rows}{weight}{meant}"
 
 
 def _classes(found: Evaluation) -> Table:
@@ -79,15 +90,26 @@ def _classes(found: Evaluation) -> Table:
     if len(chosen) > _MOST_CLASSES:
         chosen = sorted(chosen, key=lambda one: one.f1)[:_MOST_CLASSES]
         caption += f" Those {_MOST_CLASSES} of {len(found.per_class):,} with the lowest F1."
-    count = decimals([one.rows for one in chosen], 6)
+    rows = decimals([one.rows for one in chosen], 6)
 
     def row(one: ClassMeasures) -> Row:
         figures = [getattr(one, name) for name in names]
         cells = [Cell("–" if math.isnan(v) else f"{v:.4f}", share=None if math.isnan(v) else v) for v in figures]
-        return Row(one.name, [Cell(count(one.rows)), Cell(number(one.predicted)), *cells])
+        return Row(one.name, [Cell(rows(one.rows)), Cell(number(one.predicted)), *cells])
 
     columns = ["class", "rows", "predicted", *map(measure_in_words, names)]
     return Table(caption, columns, [row(one) for one in chosen])
+
+
+def _against(found: Comparison) -> Table:
+    """What a test says of the difference from another model."""
+    columns = ["measure", "model", "other", "difference", "95 % interval", "p"]
+    rows = []
+    for one in found.differences:
+        figures = [f"{one.model:.4g}", f"{one.other:.4g}", f"{one.difference:+.4g}"]
+        figures += [f"{one.low:+.4g} to {one.high:+.4g}", f"{one.p:.2g}"]
+        rows.append(Row(measure_in_words(one.measure), [Cell(figure) for figure in figures]))
+    return Table(f"{found.method}.", columns, rows)
 
 
 def _confusion(found: Evaluation) -> Table:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["calibration_figure", "curves_figure", "values_figure"]
+__all__ = ["DOTTED", "SIZES", "calibration_figure", "curves_figure", "panels", "set_axes", "values_figure"]
 
-_SIZES = Sizes(broad=(9.4, 4.2), slim=(4.0, 7.4))
+SIZES = Sizes(broad=(9.4, 4.2), slim=(4.0, 7.4))
 _MOST_POINTS = 600  # of a cloud: more make a page slow, and no clearer
 _GROUPS = 10  # of equally many rows, by prediction
 
@@ -39,22 +39,22 @@ def curves_figure(found: Evaluation) -> PageFigure:
     if several and len(found.curves) < len(found.classes):
         caption += f"Drawn are {len(found.curves)} of {len(found.classes):,} classes."
     label = f"ROC and precision–recall curves. {told}."
-    return page_figure(partial(_draw_curves, found), "curves", _SIZES, label, caption.strip())
+    return page_figure(partial(_draw_curves, found), "curves", SIZES, label, caption.strip())
 
 
 def _draw_curves(found: Evaluation, size: tuple[float, float]) -> Figure:
-    figure, (roc, trade) = _panels(size)
-    roc.plot([0, 1], [0, 1], **_DOTTED)
+    figure, (roc, trade) = panels(size)
+    roc.plot([0, 1], [0, 1], **DOTTED)
     if found.positive is not None and found.confusion is not None:
         rows = found.confusion.sum(axis=1)[found.classes.index(found.positive)]
         share = rows / (found.confusion.sum() or 1)
-        trade.plot([0, 1], [share, share], **_DOTTED)
+        trade.plot([0, 1], [share, share], **DOTTED)
     for (name, curve), style in zip(found.curves.items(), line_styles(), strict=False):
         roc.plot([0, *curve.false_positives], [0, *curve.recall], linewidth=1.6, label=escape_math(name), **style)
         first = curve.precision[:1]
         trade.plot([0, *curve.recall], [*first, *curve.precision], drawstyle="steps-pre", linewidth=1.6, **style)
-    _set_axes(roc, "part of other rows taken for it", "part of the class found", unit=True)
-    _set_axes(trade, "recall: part of the class found", "precision: part that is right", unit=True)
+    set_axes(roc, "part of other rows taken for it", "part of the class found", unit=True)
+    set_axes(trade, "recall: part of the class found", "precision: part that is right", unit=True)
     if len(found.curves) > 1:
         columns = 3 if is_narrow(figure) else 6
         roc_lines = [line for line in roc.lines if not line.get_label().startswith("_")]
@@ -72,18 +72,18 @@ def calibration_figure(found: Evaluation) -> PageFigure:
     )
     points = ", ".join(f"{number(one.probability, 2)}: {number(one.share, 2)}" for one in found.calibration)
     label = f"Predicted probabilities and what came true. {points}."
-    return page_figure(partial(_draw_calibration, found), "calibration", _SIZES, label, caption)
+    return page_figure(partial(_draw_calibration, found), "calibration", SIZES, label, caption)
 
 
 def _draw_calibration(found: Evaluation, size: tuple[float, float]) -> Figure:
-    figure, (left, right) = _panels(size)
+    figure, (left, right) = panels(size)
     p, share, rows = np.array(found.calibration).T
-    left.plot([0, 1], [0, 1], **_DOTTED)
+    left.plot([0, 1], [0, 1], **DOTTED)
     left.plot(p, share, marker="o", markersize=4.5, linewidth=1.6, color=COLOURS["score"])
     places = (np.minimum(np.floor(p * 10), 9) + 0.5) / 10
     right.bar(places, rows, width=0.085, color=COLOURS["score"])
-    _set_axes(left, "predicted probability", "part that came true", unit=True)
-    _set_axes(right, "predicted probability", "rows")
+    set_axes(left, "predicted probability", "part that came true", unit=True)
+    set_axes(right, "predicted probability", "rows")
     right.set_xlim(0, 1)
     return figure
 
@@ -100,46 +100,46 @@ def values_figure(found: Evaluation) -> PageFigure:
             f"size occur.{some}"
         )
         label = f"Residuals against predictions: RMSE {number(found.measures['rmse'], 4)}."
-        return page_figure(partial(_draw_residuals, rows), "residuals", _SIZES, label, caption)
+        return page_figure(partial(_draw_residuals, rows), "residuals", SIZES, label, caption)
     caption = (
         "First: labels against predictions; those below the dotted line are covered. Second: the part of the labels at "
         f"or below the prediction, in ten groups of equally many rows; the dotted line is what is wanted.{some}"
     )
     label = f"Coverage of a quantile: {number(found.measures['coverage'], 4)}, wanted {number(found.tau)}."
-    return page_figure(partial(_draw_coverage, rows, found.tau), "coverage", _SIZES, label, caption)
+    return page_figure(partial(_draw_coverage, rows, found.tau), "coverage", SIZES, label, caption)
 
 
 def _draw_residuals(rows: Residuals, size: tuple[float, float]) -> Figure:
-    figure, (left, right) = _panels(size)
+    figure, (left, right) = panels(size)
     residuals = rows.labels - rows.predicted
-    left.axhline(0, **_DOTTED)
+    left.axhline(0, **DOTTED)
     _cloud(left, rows.predicted, residuals)
     left.plot(*_by_prediction(rows, residuals), color=COLOURS["warm"], linewidth=1.8, marker="o", markersize=3.5)
     right.hist(residuals, bins=30, weights=rows.weights, color=COLOURS["score"])
-    _set_axes(left, "prediction", "label − prediction")
-    _set_axes(right, "label − prediction", "rows")
+    set_axes(left, "prediction", "label − prediction")
+    set_axes(right, "label − prediction", "rows")
     return figure
 
 
 def _draw_coverage(rows: Residuals, tau: float, size: tuple[float, float]) -> Figure:
-    figure, (left, right) = _panels(size)
+    figure, (left, right) = panels(size)
     _cloud(left, rows.predicted, rows.labels)
     if len(rows.labels):
         ends = [float(rows.predicted.min()), float(rows.predicted.max())]
-        left.plot(ends, ends, **_DOTTED)
-    right.axhline(tau, **_DOTTED)
+        left.plot(ends, ends, **DOTTED)
+    right.axhline(tau, **DOTTED)
     covered = (rows.labels <= rows.predicted).astype(np.float64)
     right.plot(*_by_prediction(rows, covered), color=COLOURS["warm"], linewidth=1.8, marker="o", markersize=4)
-    _set_axes(left, "prediction", "label")
-    _set_axes(right, "prediction", "part of labels covered")
+    set_axes(left, "prediction", "label")
+    set_axes(right, "prediction", "part of labels covered")
     right.set_ylim(-0.02, 1.02)
     return figure
 
 
-_DOTTED: dict[str, Any] = {"color": COLOURS["muted"], "linestyle": (0, (1.5, 2.5)), "linewidth": 1.2}
+DOTTED: dict[str, Any] = {"color": COLOURS["muted"], "linestyle": (0, (1.5, 2.5)), "linewidth": 1.2}
 
 
-def _panels(size: tuple[float, float]) -> tuple[Figure, Any]:
+def panels(size: tuple[float, float]) -> tuple[Figure, Any]:
     """Two panels, beside each other where there is room."""
     figure = new_figure(size)
     layout: Any = figure.get_layout_engine()
@@ -147,7 +147,8 @@ def _panels(size: tuple[float, float]) -> tuple[Figure, Any]:
     return figure, figure.subplots(*((2, 1) if is_narrow(figure) else (1, 2)))
 
 
-def _set_axes(axes: Axes, x: str, y: str, *, unit: bool = False) -> None:
+def set_axes(axes: Axes, x: str, y: str, *, unit: bool = False) -> None:
+    """Words at both axes, and a grid; with `unit` both go from 0 to 1."""
     lighten(axes)
     axes.grid(color=COLOURS["grid"], linewidth=0.7)
     axes.set_axisbelow(True)

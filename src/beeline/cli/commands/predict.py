@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from beeline._sentences import Argument
 from beeline.cli.options.common import Debug, Memory, Threads, memory_or, refuse_same_file, use_threads
 from beeline.cli.options.declaring import Option, Positional
 from beeline.cli.options.reading import with_read_options
+from beeline.cli.output.drawing import csv_field
 from beeline.cli.output.errors import one_line_errors
 from beeline.cli.output.progress import progress_bar
 
@@ -132,7 +131,7 @@ def _form(model: Model, probabilities: bool, scores: bool) -> tuple[str, Callabl
                 parameter="probabilities" if probabilities else "scores",
             )
         return "", lambda z: "".join(f"{','.join(map(repr, row))}\n" for row in model.values(z).tolist())
-    names = [_quoted(name) for name in model.class_names]
+    names = [csv_field(name) for name in model.class_names]
     if not (probabilities or scores):
         return "", lambda z: "".join(f"{label}\n" for label in _labels(model, names, z))
     if probabilities and not model.has_probabilities:
@@ -159,13 +158,6 @@ def _labels(model: Model, names: list[str], z: Floats) -> Iterator[str]:
     if model.multilabel:
         return (" ".join(names[k] for k, has in enumerate(row) if has) for row in model.answers(z).tolist())
     return (names[k] for k in model.class_numbers(z).tolist())
-
-
-def _quoted(text: str) -> str:
-    """A field of CSV."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([text])
-    return line.getvalue()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["byte_size", "escape_markup", "number_text", "percent", "plain_table", "standard_console"]
+__all__ = ["byte_size", "csv_field", "escape_markup", "number_text", "percent", "plain_table", "standard_console"]
 
 
 def byte_size(n_bytes: int) -> str:
@@ -59,6 +60,13 @@ def percent(share: float) -> str:
     """A share as people write it: 12.3 %."""
     figure = 100 * share
     return f"{figure:.1f} %" if figure >= 0.1 or figure == 0 else f"{figure:.2g} %"
+
+
+def csv_field(text: str) -> str:
+    """A field of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([text])
+    return line.getvalue()
 
 
 def escape_markup(text: str) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from beeline.cli.output.drawing import csv_field
+
 if TYPE_CHECKING:
     from beeline.evaluation.queries import Whole
     from beeline.model import Model
@@ -63,16 +65,17 @@ def ranked_lines(model: Model, walk: Walk, memory: int, run: str | None) -> Iter
                 )
             )
         if (found := queries.add(block.queries, model.scores(block)[:, 0])) is not None:
-            yield _lines(found, run)
+            yield _lines(found, walk.query_names, run)
     if (found := queries.end()) is not None:
-        yield _lines(found, run)
+        yield _lines(found, walk.query_names, run)
 
 
-def _lines(rows: Whole, run: str | None) -> str:
+def _lines(rows: Whole, texts: list[str], run: str | None) -> str:
     (z,) = rows.columns
     sizes = np.diff(rows.starts)
     order = np.lexsort((-z, np.repeat(np.arange(len(sizes)), sizes)))  # of equal scores the first row first
-    names, scores, lines = rows.queries.tolist(), z.tolist(), []
+    names: list[object] = [_spelled(texts[q], run) for q in rows.queries] if texts else rows.queries.tolist()
+    scores, lines = z.tolist(), list[str]()
     ranks = np.empty(len(z), np.int64)
     ranks[order] = np.arange(1, len(z) + 1) - np.repeat(rows.starts[:-1], sizes)
     place = ranks.tolist()
@@ -83,3 +86,14 @@ def _lines(rows: Whole, run: str | None) -> str:
             here = order[begin:end].tolist()
             lines += [f"{name} Q0 {rows.first_row + row} {place[row]} {scores[row]!r} {run}\n" for row in here]
     return "".join(lines)
+
+
+def _spelled(name: str, run: str | None) -> str:
+    """The name of a query as a field of CSV, or as a word of a run file."""
+    from beeline.exceptions import DataError
+
+    if run is None:
+        return csv_field(name)
+    if not re.fullmatch(r"\S+", name):
+        raise DataError(f"the query {name!r} is not a single word, as run files need; write CSV, or rename it")
+    return name

@@ -78,6 +78,7 @@ class TableReader(Reader):
         # Told now: a walk may turn whole numbers of CSV into others because of another column.
         self._label_decimals = self._has_decimals(self._roles.label)
         self._recipe = options.recipe
+        self._targets: TargetColumns | None = None
         self._n_learned: int | None = None
         self._is_sparse: bool | None = None
 
@@ -121,7 +122,7 @@ class TableReader(Reader):
 
     def _blocks_of(self, pieces: Iterator[Piece], memory: int, *, grows: bool = False) -> Iterator[Block]:
         assembler = self._assembler()
-        targets = TargetColumns(self._roles, self.recipe.label_categories, grows=grows)
+        targets = self._targets = TargetColumns(self._roles, self.recipe.label_categories, grows=grows)
         for piece in self._decided(pieces):
             for part in _parts(piece, max(1, memory // 4 // self._row_bytes())):
                 builder = RowsBuilder(assembler, is_sparse=bool(self._is_sparse))
@@ -157,6 +158,11 @@ class TableReader(Reader):
         self._report(assembler)
         joined = {name: _joined([side[name] for side in sides]) for name in sides[0]}
         return ArrayDataset(self._finished(builder, joined), self.recipe)
+
+    @property
+    def query_names(self) -> list[str]:
+        """The texts that query ids stand for, those of the rows read so far; empty where the source has numbers."""
+        return [] if self._targets is None else self._targets.query_names
 
     @property
     def features(self) -> tuple[str, ...]:

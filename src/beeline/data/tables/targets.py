@@ -44,6 +44,11 @@ class TargetColumns:
         """The texts that labels stand for, so far."""
         return None if self._categories is None else tuple(self._categories.to_pylist())
 
+    @property
+    def query_names(self) -> list[str]:
+        """The texts that query ids stand for, so far; none where they are numbers."""
+        return list(self._query_numbers)
+
     def read(self, pieces: list[Piece]) -> dict[str, Any]:
         """The labels, weights and queries of all rows, by these names."""
         roles = self._roles
