@@ -26,3 +26,6 @@ run python examples/stream.py $train $test out/late.model
 
 say "7. Classes that form a tree: mistakes that are nearer to the truth (examples/label_tree.py)."
 run python examples/label_tree.py out/train.store out/test.store
+
+say "8. Rank the documents of queries, made at random (examples/rank.py)."
+run python examples/rank.py

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from beeline.estimators import HuberRegressor as HuberRegressor
     from beeline.estimators import Lasso as Lasso
     from beeline.estimators import LinearModel as LinearModel
+    from beeline.estimators import LinearRanker as LinearRanker
     from beeline.estimators import LinearSVC as LinearSVC
     from beeline.estimators import LinearSVR as LinearSVR
     from beeline.estimators import LogisticRegression as LogisticRegression
@@ -79,6 +80,7 @@ _HOMES = {
     "LabelTree": "beeline.losses.label_tree",
     "Lasso": "beeline.estimators",
     "LinearModel": "beeline.estimators",
+    "LinearRanker": "beeline.estimators",
     "LinearSVC": "beeline.estimators",
     "LinearSVR": "beeline.estimators",
     "LogisticRegression": "beeline.estimators",

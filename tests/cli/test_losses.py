@@ -170,6 +170,7 @@ def test_all_losses_are_listed(quickly):
         "Several classes together",
         "Sets of labels",
         "Numbers",
+        "Relevances of the documents of queries",
         "Vectors of numbers",
         "No labels",
     ]

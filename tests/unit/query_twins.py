@@ -95,5 +95,5 @@ TWINS = {
     "mrr": lambda z, y, w: _mrr(z, y),
     "pairwise_hinge": lambda z, y, w: _pairs(z, y, w, lambda d: np.maximum(0, 1 - d)),
     "pairwise_logistic": lambda z, y, w: _pairs(z, y, w, lambda d: np.logaddexp(0, -d)),
-    "listnet": lambda z, y, w: _listnet(z, y, w),
+    "listnet": _listnet,
 }

@@ -226,6 +226,7 @@ TABLES = {
 }
 # Covered by one of the above, tested with the reader of LIBSVM text, or on one thread.
 ELSEWHERE = {"count_kept": "keep_features", "count_entries": "assemble_sparse", "count_box_features": "make_boxes"}
+ELSEWHERE |= {"query_losses": "test_query_losses.py"}
 READS = {"LibsvmParser"}
 SERIAL = {
     "blend",

@@ -6,72 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "assignment.h"
+#include "level_assignment.h"
 #include "ranking.h"
 
 namespace beeline {
-
-// An assignment of the least cost, rows to columns, by shortest augmenting paths with potentials: O(n³) at most.
-class Assignment {
- public:
-  // cost(i, j), both from 0 to n − 1; `column_of(i)` has the column of row i then.
-  template <class Cost>
-  void solve(std::size_t n, Cost cost) {
-    u_.assign(n + 1, 0.0);
-    v_.assign(n + 1, 0.0);
-    row_.assign(n + 1, n);  // the row of every column; column n stands for none
-    way_.assign(n + 1, n);
-    for (std::size_t i = 0; i < n; ++i) augment(n, i, cost);
-    column_.resize(n);
-    for (std::size_t j = 0; j < n; ++j) column_[row_[j]] = j;
-  }
-
-  std::size_t column_of(std::size_t i) const { return column_[i]; }
-
- private:
-  template <class Cost>
-  void augment(std::size_t n, std::size_t first, Cost cost) {
-    least_.assign(n + 1, std::numeric_limits<double>::infinity());
-    used_.assign(n + 1, 0);
-    row_[n] = first;
-    std::size_t at = n;
-    do {
-      used_[at] = 1;
-      const std::size_t i = row_[at];
-      double step = std::numeric_limits<double>::infinity();
-      std::size_t next = n;
-      for (std::size_t j = 0; j < n; ++j) {
-        if (used_[j]) continue;
-        const double reduced = cost(i, j) - u_[i] - v_[j];
-        if (reduced < least_[j]) {
-          least_[j] = reduced;
-          way_[j] = at;
-        }
-        if (least_[j] < step) {
-          step = least_[j];
-          next = j;
-        }
-      }
-      for (std::size_t j = 0; j <= n; ++j) {
-        if (used_[j]) {
-          u_[row_[j]] += step;
-          v_[j] -= step;
-        } else {
-          least_[j] -= step;
-        }
-      }
-      at = next;
-    } while (row_[at] != n);
-    for (; at != n; at = way_[at]) row_[at] = row_[way_[at]];
-    row_[n] = n;
-  }
-
-  std::vector<double> u_, v_, least_;
-  std::vector<std::size_t> row_, way_, column_;
-  std::vector<char> used_;
-};
 
 // A measure that is a sum over places, Σ_i a_i g_π(i) over its largest value: NDCG, expected rank utility.
 //
@@ -135,37 +76,68 @@ class PlacesLoss {
     return value;
   }
 
+  // Who takes part: all better documents and the `moving` ones after them, on the first and on the last places.
   double assign(const Query& q, std::size_t better, double* slopes) {
     const std::size_t moving = std::min(better, q.n - better), n = better + moving, shift = q.n - n;
+    places_.resize(n);
+    scores_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      places_[i] = discount(i < better ? i : i + shift);
+      scores_[i] = q.z[levels_.order[i]];
+    }
+    double size = 0;
+    for (const double z : scores_) size += std::fabs(z);
+    if (!std::isfinite(size)) return size;
+    starts_ = levels_.starts;
+    starts_.back() = n;
+    return std::max(n * n > kDense * levels_.count() * levels_.count() ? by_levels(slopes) : one_by_one(slopes), 0.0);
+  }
+
+  double by_levels(double* slopes) {
+    by_levels_.solve({starts_, weight_, worth_, scores_, places_});
+    double value = 0;
+    for (std::size_t level = 0; level < levels_.count(); ++level) {
+      for (std::size_t j = starts_[level]; j < starts_[level + 1]; ++j) {
+        const double slope = weight_[by_levels_.block_of(level, j - starts_[level])] - weight_[level];
+        slopes[levels_.order[j]] = slope;
+        value += slope * scores_[j];
+      }
+      for (std::size_t i = starts_[level]; i < starts_[level + 1]; ++i)
+        value += places_[i] * (worth_[level] - worth_[by_levels_.level_at(level, i - starts_[level])]);
+    }
+    return value;
+  }
+
+  double one_by_one(double* slopes) {
+    const std::size_t n = scores_.size();
     level_.resize(n);
     for (std::size_t level = 0; level < levels_.count(); ++level)
-      std::fill(level_.begin() + static_cast<std::ptrdiff_t>(std::min(n, levels_.starts[level])), level_.end(), level);
-    const auto discount_at = [&](std::size_t i) { return discount(i < better ? i : i + shift); };
-    place_.resize(n);
-    score_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      place_[i] = discount_at(i);
-      score_[i] = q.z[levels_.order[i]];
-    }
-    assignment_.solve(n, [&](std::size_t i, std::size_t j) {
-      return place_[i] * worth_[level_[j]] - weight_[level_[i]] * score_[j];
+      std::fill(level_.begin() + static_cast<std::ptrdiff_t>(starts_[level]),
+                level_.begin() + static_cast<std::ptrdiff_t>(starts_[level + 1]), level);
+    one_by_one_.solve(n, [&](std::size_t i, std::size_t j) {
+      return places_[i] * worth_[level_[j]] - weight_[level_[i]] * scores_[j];
     });
     double value = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t j = assignment_.column_of(i), document = levels_.order[j];
-      slopes[document] = weight_[level_[i]] - weight_[level_[j]];
-      value += slopes[document] * score_[j] + place_[i] * (worth_[level_[i]] - worth_[level_[j]]);
+      const std::size_t j = one_by_one_.column_of(i);
+      const double slope = weight_[level_[i]] - weight_[level_[j]];
+      slopes[levels_.order[j]] = slope;
+      value += slope * scores_[j] + places_[i] * (worth_[level_[i]] - worth_[level_[j]]);
     }
-    return std::max(value, 0.0);
+    return value;
   }
+
+  // From here on, in squares of the number of levels, a query has so many documents that levels are faster.
+  static constexpr std::size_t kDense = 32;
 
   const double* discounts_;
   std::size_t n_discounts_;
   bool exponential_;
   Levels levels_;
-  Assignment assignment_;
-  std::vector<double> weight_, worth_, place_, score_;
-  std::vector<std::size_t> level_;
+  LevelAssignment by_levels_;
+  Assignment one_by_one_;
+  std::vector<double> weight_, worth_, places_, scores_;
+  std::vector<std::size_t> starts_, level_;
 };
 
 // Relevant documents, those of a relevance above zero, and the others, each by falling scores.

@@ -42,6 +42,7 @@ from beeline.losses.ranking import (
     Ndcg,
     PairwiseHinge,
     PairwiseLogistic,
+    QueryLoss,
     RankUtility,
     ReciprocalRank,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "Precision",
     "PseudoHuber",
     "Quantile",
+    "QueryLoss",
     "Ramp",
     "RankUtility",
     "Recall",

@@ -47,6 +47,11 @@ class QueryLoss(GroupLoss):
     differences_only = True
     weighs_rows: ClassVar[bool] = False
 
+    @property
+    def measure(self) -> str | None:
+        """What held-out queries are judged by, as it is spelled; None: by the loss itself."""
+        return "ndcg@10"
+
     def allows(self, y: Floats) -> AnyArray:
         """Numbers from zero on."""
         allowed: AnyArray = np.isfinite(y) & (y >= 0)
@@ -82,8 +87,8 @@ class Ndcg(QueryLoss):
 
     max_π Σ_i c_i (f_π(i) − f_σ(i)) + 1 − NDCG@k(π), c_i the gain of σ's document at place i over the sum of all gains.
 
-    π goes over all documents. That is a linear assignment: O(n log n) with two levels of relevance, otherwise up to
-    O(m³), m twice the number of documents above the lowest level.
+    π goes over all documents. That is a linear assignment: O(n log n) with two levels of relevance, O(n log n + m·r²)
+    with r levels and m documents above the lowest one.
 
     Parameters
     ----------
@@ -99,6 +104,11 @@ class Ndcg(QueryLoss):
 
     def __init__(self, k: int | None = None) -> None:
         self.k = None if k is None else at_least_one("k", k)
+
+    @property
+    def measure(self) -> str:
+        """NDCG of as many places."""
+        return "ndcg" if self.k is None else f"ndcg@{self.k}"
 
     def _discounts(self, n: int) -> Floats:
         places: Floats = np.arange(2.0, 2 + (n if self.k is None else min(n, self.k)))
@@ -127,6 +137,11 @@ class RankUtility(QueryLoss):
     def __init__(self, half_life: float = 5.0) -> None:
         self.half_life = above_one("half_life", half_life)
 
+    @property
+    def measure(self) -> None:
+        """None of those that are known elsewhere."""
+        return
+
     def _discounts(self, n: int) -> Floats:
         discounts: Floats = np.exp2(-np.arange(n) / (self.half_life - 1))
         return discounts
@@ -145,6 +160,7 @@ class MeanAveragePrecision(QueryLoss):
     summary = "the average precision of queries whose documents are relevant or not"
     smooth = False
     piecewise_linear = True
+    measure = "map"
 
 
 class ReciprocalRank(QueryLoss):
@@ -159,6 +175,7 @@ class ReciprocalRank(QueryLoss):
     summary = "the place of the first relevant document of queries"
     smooth = False
     piecewise_linear = True
+    measure = "mrr"
 
 
 class PairwiseHinge(QueryLoss):

@@ -19,7 +19,7 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
-from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
+from beeline.losses import GroupLoss, Loss, QueryLoss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
 from beeline.losses.groups import Evaluated
 from beeline.losses.trees import TreeLoss
 from beeline.query_measures import QUERY_MEASURES, QueryMeasure, RankedQueries, query_measure
@@ -243,8 +243,8 @@ def get_metric(
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
     the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
     of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none; of a loss of
-    two classes over all rows, the measure that it bounds. `queries` says whether rows belong to queries, without which
-    rankings cannot be judged.
+    two classes over all rows, and of one of queries, the measure that it bounds. `queries` says whether rows belong to
+    queries, without which rankings cannot be judged.
     """
     numbers = loss is None or loss.labels == "real"
     if isinstance(loss, TwoClassLoss):
@@ -256,6 +256,8 @@ def get_metric(
                 "searched for; take auc, loss or the measure of the loss itself, which is meant where nothing is said",
                 parameter="metric",
             )
+    if metric is None and isinstance(loss, QueryLoss) and queries:
+        metric = loss.measure
     if metric is None:
         if n_classes is None:
             return METRICS["rmse" if loss is None or (numbers and _asks_for_the_middle(loss, link)) else "loss"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from beeline.data.core.arrays import from_arrays
-from beeline.losses import LOSSES, RowLoss, VectorLoss, loss_settings
+from beeline.losses import LOSSES, Loss, RowLoss, VectorLoss, loss_settings
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers.needs import unmet
@@ -20,6 +20,7 @@ LABELS = {
     "classes": "Several classes together",
     "sets": "Sets of labels",
     "real": "Numbers",
+    "queries": "Relevances of the documents of queries",
     "vectors": "Vectors of numbers",
     "none": "No labels",
 }
@@ -28,7 +29,11 @@ LABELS = {
 def all_losses() -> list[dict[str, Any]]:
     """The facts about each loss of the registry, those with the same labels after each other."""
     made: list[Any] = [kind() for kind in LOSSES.values()]
-    return [_facts(loss) for labels in LABELS for loss in made if loss.labels == labels]
+    return [_facts(loss) for labels in LABELS for loss in made if _kind_of_labels(loss) == labels]
+
+
+def _kind_of_labels(loss: Loss) -> str:
+    return "queries" if loss.scope == "group" else loss.labels
 
 
 def _facts(loss: RowLoss) -> dict[str, Any]:
@@ -36,7 +41,7 @@ def _facts(loss: RowLoss) -> dict[str, Any]:
         "name": loss.name,
         "formula": loss.formula,
         "summary": loss.summary,
-        "labels": loss.labels,
+        "labels": _kind_of_labels(loss),
         "domain": loss.domain,
         "link": loss.link,
         "kind": "smooth, curved" if loss.has_curvature else "smooth" if loss.smooth else "kinked",

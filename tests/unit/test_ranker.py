@@ -1,0 +1,158 @@
+"""LinearRanker: queries however they are told, data sets, searches, weights, the model file, the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+from scipy.optimize import minimize
+
+import beeline
+from beeline import LinearModel, LinearRanker, Model
+from beeline.cli.app import app
+from beeline.engines import Threads
+from beeline.exceptions import DataError, LabelError, ModelWarning, ParameterError
+from beeline.losses import get_loss
+from beeline.objective import Objective
+from beeline.regularizers import L2
+from beeline.solvers.auto import SOLVERS
+from beeline.solvers.base import Status
+
+LOSSES = ("ndcg", "ndcg@3", "map", "mrr", "rank_utility", "pairwise_hinge", "pairwise_logistic", "listnet")
+RANDOM = np.random.default_rng(3)
+SIZES = RANDOM.integers(1, 12, 40)
+QID = np.repeat(np.arange(100, 140), SIZES)
+X = RANDOM.normal(size=(len(QID), 6))
+TRUTH = RANDOM.normal(size=6)
+Y = np.digitize(X @ TRUTH + 0.5 * RANDOM.normal(size=len(X)), [0.0, 1.5, 3.0]).astype(float)
+
+
+@pytest.fixture
+def letor(tmp_path):
+    """A file as LETOR has it, with ends of lines as on Windows, and a remark behind each row."""
+    lines = (
+        f"{int(y)} qid:{q} " + " ".join(f"{j + 1}:{v:.6g}" for j, v in enumerate(row)) + f" #docid = {i}\r\n"
+        for i, (row, y, q) in enumerate(zip(X, Y, QID, strict=True))
+    )
+    (tmp_path / "train.txt").write_text("".join(lines), newline="")
+    return tmp_path / "train.txt"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_queries_are_told_in_many_ways(loss, letor, tmp_path):
+    def objective(*args, **more):
+        return LinearRanker(loss).fit(*args, **more).report_.objective
+
+    wanted = pytest.approx(objective(X, Y, qid=QID), rel=3e-4)
+    assert objective(X, Y, group=SIZES) == wanted
+    assert objective(X, Y, groups=QID.astype(str)) == wanted
+    assert objective(sp.csr_matrix(X), Y, qid=QID) == wanted
+    data = beeline.read(letor)
+    assert objective(data) == wanted
+    assert objective(data, Y, qid=QID) == wanted
+    store = beeline.convert(letor, tmp_path / "store")
+    assert objective(store) == wanted
+    assert objective(X.astype(np.float32), Y, qid=QID) == wanted
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_of_queries_are_repetitions(loss):
+    weights = RANDOM.integers(0, 3, len(SIZES)).astype(float)
+    again = np.concatenate([np.tile(np.flatnonzero(g == QID - 100), int(w)) for g, w in enumerate(weights)])
+    sizes = np.repeat(SIZES, weights.astype(int))
+    one = LinearRanker(loss).fit(X, Y, group=SIZES, query_weight=weights)
+    other = LinearRanker(loss).fit(X[again], Y[again], group=sizes)
+    assert one.report_.objective == pytest.approx(other.report_.objective, rel=2e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_certified_optimum(loss):
+    starts = np.append(0, np.cumsum(SIZES))
+    rows = Threads(n_shards=3).open(beeline.from_arrays(X), starts)
+    y, c = rows.scatter(Y), rows.scatter(np.full(len(Y), 2.0))
+    o = Objective(rows, y, c, get_loss(loss), L2(), 1.0, "none")
+    result = SOLVERS["lbfgs" if o.loss.smooth else "bundle"](tol=1e-6).run(o)
+    assert result.status is Status.CONVERGED
+    for start in (result.theta, np.zeros(o.size)):
+        found = minimize(lambda t: (o.at(t).value, o.at(t).gradient), start, jac=True, method="L-BFGS-B")
+        assert result.bound <= found.fun * (1 + 1e-10)
+        assert result.objective <= found.fun * (1 + 2e-6)
+
+
+def test_it_ranks():
+    ranker = LinearRanker("ndcg@10", C=1.0).fit(X, Y, qid=QID)
+    truth = X @ TRUTH
+    assert np.corrcoef(ranker.predict(X), truth)[0, 1] > 0.9
+    np.testing.assert_array_equal(ranker.decision_function(X), ranker.predict(X))
+    assert ranker.intercept_ == 0
+    data = beeline.from_arrays(X, Y, queries=QID)
+    assert ranker.score(data) == ranker.score(X, Y, qid=QID) == ranker.score(X, Y, group=SIZES) > 0.5
+
+
+@pytest.mark.parametrize("loss", ["ndcg@3", "map", "rank_utility", "pairwise_logistic"])
+def test_a_search_keeps_queries_whole_and_asks_for_the_measure(loss):
+    ranker = LinearRanker(loss, C="auto", cv=3).fit(X, Y, qid=QID)
+    metrics = {"rank_utility": "loss", "pairwise_logistic": "ndcg@10"}
+    assert ranker.selection_.metric == metrics.get(loss, loss)
+    assert ranker.C_ > 0
+    again = LinearRanker(loss, C="auto", cv=3).fit(beeline.from_arrays(X, Y, queries=QID))
+    assert again.C_ == ranker.C_
+    assert LinearRanker("map", C="auto", cv=3, scoring="mrr").fit(X, Y, qid=QID).selection_.metric == "mrr"
+
+
+def test_the_model_file_has_the_places(tmp_path):
+    model = LinearModel("ndcg@7", fit_intercept=False).fit(X, Y, groups=QID).model_
+    model.save(tmp_path / "m.beeline")
+    again = Model.load(tmp_path / "m.beeline")
+    assert (again.loss, again.loss_settings) == ("ndcg", {"k": 7})
+    assert get_loss(again.loss, **again.loss_settings).settings == {"k": 7}
+    other = LinearModel(get_loss("ndcg", k=7), fit_intercept=False).fit(X, Y, groups=QID).model_
+    np.testing.assert_array_equal(other.weights, model.weights)
+
+
+def test_the_command_line_ranks_letor_files(letor, tmp_path):
+    def run(*arguments):
+        ran = CliRunner().invoke(app, [*map(str, arguments)])
+        assert ran.exit_code in (0, 3), ran.output
+        return ran.output
+
+    run("train", letor, "-o", tmp_path / "m", "--loss", "ndcg@5", "--intercept", "none")
+    model = Model.load(tmp_path / "m")
+    assert (model.loss, model.loss_settings) == ("ndcg", {"k": 5})
+    wanted = LinearRanker("ndcg@5").fit(beeline.read(letor)).report_.objective
+    assert model.report.objective == pytest.approx(wanted, rel=2e-4)
+    run("train", letor, "-o", tmp_path / "b", "--loss", "ndcg@5", "--intercept", "none", "--memory", "32M")
+    assert Model.load(tmp_path / "b").report.objective == pytest.approx(wanted, rel=2e-4)
+    assert "ndcg@5" in run("select", letor, "--loss", "ndcg@5", "--intercept", "none", "--folds", "3")
+
+
+def test_what_is_wrong_is_said():
+    with pytest.warns(ModelWarning, match="the rows have no queries, so that all of them are one; give qid="):
+        LinearRanker().fit(X[:5], Y[:5])
+    with pytest.raises(DataError, match=r"row 2 goes on with the group 7, which had ended before; sort the rows"):
+        LinearRanker().fit(X[:4], Y[:4], qid=[7, 8, 7, 7])
+    with pytest.raises(ParameterError, match="qid and group both say the queries; leave one of them out"):
+        LinearRanker().fit(X, Y, qid=QID, group=SIZES)
+    with pytest.raises(ParameterError, match="group must be how many documents each query has"):
+        LinearRanker().fit(X, Y, group=[0.5])
+    with pytest.raises(DataError, match="the queries have 3 rows by group, but there are"):
+        LinearRanker().fit(X, Y, group=[1, 2])
+    with pytest.raises(ParameterError, match="one a row"):
+        LinearRanker().fit(X, Y, qid=QID[:-1])
+    with pytest.raises(ParameterError, match="query_weight must have one weight a query, 40 in all"):
+        LinearRanker().fit(X, Y, qid=QID, query_weight=np.ones(3))
+    with pytest.raises(ParameterError, match="the loss 'hinge' does not look at queries; take one of queries"):
+        LinearRanker("hinge").fit(X, Y, qid=QID)
+    with pytest.raises(LabelError, match=r"row 0 has the label -1; .* relevances"):
+        LinearRanker().fit(X, np.where(np.arange(len(Y)) == 0, -1.0, Y), qid=QID)
+    with pytest.raises(DataError, match="no groups"):
+        LinearRanker().fit(beeline.from_arrays(X, Y))
+    with pytest.raises(ParameterError, match="sample_weight must be the same for all rows of a query"):
+        LinearRanker("map").fit(beeline.from_arrays(X, Y, queries=QID, weights=np.arange(1.0, len(Y) + 1)))
+
+
+def test_queries_that_say_nothing_cost_nothing():
+    ranker = LinearRanker().fit(X[:6], np.zeros(6), group=[3, 3])
+    assert ranker.report_.objective == 0
+    assert not ranker.coef_.any()
