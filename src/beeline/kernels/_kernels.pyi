@@ -68,6 +68,14 @@ def query_losses(
     slopes: NDArray[float64],
     threads: int = 0,
 ) -> None: ...
+def level_pairs(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    costs: NDArray[float64],
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
 def roc_area(
     z: NDArray[float64],
     y: NDArray[float64],

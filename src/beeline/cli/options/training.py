@@ -12,6 +12,8 @@ __all__ = ["TrainingOptions", "number_or_auto", "panel_option"]
 # Spelled out, so that --help needs no NumPy; a test compares them with the registries.
 LossName = Literal[
     "absolute",
+    "all_threshold",
+    "all_threshold_hinge",
     "balanced_error",
     "break_even",
     "crammer_singer",
@@ -24,6 +26,9 @@ LossName = Literal[
     "hinge",
     "huber",
     "huber_hinge",
+    "immediate_threshold",
+    "immediate_threshold_hinge",
+    "level_pairs",
     "listnet",
     "log_cosh",
     "logistic",

@@ -9,6 +9,7 @@ from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
 from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
 from beeline.losses.checking import fault_after_training
+from beeline.losses.level_pairs import LevelPairs
 from beeline.losses.tied_checking import fault_of_tied_loss
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "kink_histogram",
     "kinks_in_bucket",
     "letting_go",
+    "level_thresholds",
     "loss_sum",
     "signed_group_sums",
     "slope_size_at",
@@ -220,6 +222,11 @@ def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: 
 def threshold(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: TwoClassLoss) -> tuple[float]:
     """The score above which a row is best called positive."""
     return (loss.threshold(z, y, c),)
+
+
+def level_thresholds(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: LevelPairs) -> tuple[Floats]:
+    """The thresholds between levels at which the rows cost least."""
+    return (loss.best_thresholds(z, y, c),)
 
 
 def signed_group_sums(shard: Shard, u: Floats) -> tuple[float, float]:
