@@ -76,6 +76,18 @@ def level_pairs(
     slopes: NDArray[float64],
     threads: int = 0,
 ) -> tuple[float, float]: ...
+def level_thresholds(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    thresholds: NDArray[float64],
+    all: bool,
+    logistic: bool,
+    slopes: NDArray[float64] | None = None,
+    by_threshold: NDArray[float64] | None = None,
+    curvatures: NDArray[float64] | None = None,
+    threads: int = 0,
+) -> float: ...
 def roc_area(
     z: NDArray[float64],
     y: NDArray[float64],

@@ -26,6 +26,7 @@ void bind_ranking(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_roc_area(nb::module_& m);
 void bind_level_pairs(nb::module_& m);
+void bind_level_thresholds(nb::module_& m);
 void bind_libsvm(nb::module_& m);
 void bind_row_trees(nb::module_& m);
 void bind_rows(nb::module_& m);
@@ -65,6 +66,7 @@ NB_MODULE(_kernels, m) {
   beeline::bind_records(m);
   beeline::bind_roc_area(m);
   beeline::bind_level_pairs(m);
+  beeline::bind_level_thresholds(m);
   beeline::bind_libsvm(m);
   beeline::bind_row_trees(m);
   beeline::bind_rows(m);

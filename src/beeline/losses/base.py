@@ -210,6 +210,13 @@ class Loss(ABC):
         """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
         raise AttributeError(f"{type(self).__name__} owns no parameters")
 
+    def extra_curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats | None:
+        """The second derivatives of the sum by the parameters that the loss owns, where mixed ones are zero.
+
+        None: they are not known.
+        """
+        return None
+
     @property
     def has_curvature(self) -> bool:
         """Whether the loss is smooth and gives a curvature, as Newton's method needs."""

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline._words import shortened
 from beeline.exceptions import LabelError, ParameterError
+from beeline.kernels import dot, level_thresholds
 from beeline.losses.base import Labels, Loss, RowLoss, far_out
 from beeline.losses.numeric import sigmoid
 
@@ -126,17 +127,10 @@ def _as_text(level: object) -> str:
     return str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
 
 
-Margin = Callable[[Floats], tuple[Floats, Floats]]
-"""(φ(a), φ'(a)) of margins, φ convex and falling."""
-
-
-def _logistic(a: Floats) -> tuple[Floats, Floats]:
-    """log(1 + exp(−a))."""
-    return np.logaddexp(0.0, -a), -sigmoid(-a)
-
-
-def _hinge(a: Floats) -> tuple[Floats, Floats]:
-    """max(0, 1 − a)."""
+def _of_margins(a: Floats, margin: Literal["logistic", "hinge"]) -> tuple[Floats, Floats]:
+    """(φ(a), φ'(a)): log(1 + exp(−a)), or max(0, 1 − a)."""
+    if margin == "logistic":
+        return np.logaddexp(0.0, -a), -sigmoid(-a)
     return np.maximum(0.0, 1.0 - a), np.where(a < 1.0, -1.0, 0.0)
 
 
@@ -144,11 +138,43 @@ class ThresholdLoss(LevelLoss, RowLoss):
     """A loss of single rows, which owns the thresholds."""
 
     free_extra = True
-    margin: ClassVar[Margin]
+    margin: ClassVar[Literal["logistic", "hinge"]]
+    all_thresholds: ClassVar[bool]
 
     def n_extra(self, n_outputs: int) -> int:
         """A threshold between any two neighbours."""
         return self.n_levels - 1
+
+    def sum(self, z: Floats, y: Floats, c: Floats) -> float:
+        """Σ c_i l(z_i, y_i)."""
+        return level_thresholds(z, y, c, self.thresholds, self.all_thresholds, self.margin == "logistic")
+
+    def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
+        """c_i · dl/dz for every row."""
+        return self._derivatives(z, y, c)[1]
+
+    def slopes_and_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """(`slopes`, the derivatives of the sum by the thresholds)."""
+        return self._derivatives(z, y, c)[1:3]
+
+    def extra_curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats | None:
+        """Where the loss is smooth; by two thresholds at once there is no curvature."""
+        return self._derivatives(z, y, c)[3] if self.smooth else None
+
+    def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
+        """The sum where scores are z + t·dz, and thresholds have moved too, and its derivative by t."""
+        change = np.zeros(self.n_levels - 1) if self.extra_change is None else self.extra_change
+        with far_out():
+            moved = self.with_extra(self.thresholds + t * change)
+            value, slopes, by_threshold, _ = moved._derivatives(z + t * dz, y, c)
+            return value, float(np.sum(slopes * dz)) + dot(by_threshold, change)
+
+    def _derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[float, Floats, Floats, Floats]:
+        """The sum, its slopes by every score and by the thresholds, and its curvatures by these; by the kernel."""
+        slopes, by_threshold, curvatures = np.empty_like(z), *np.empty((2, self.n_levels - 1))
+        how = self.all_thresholds, self.margin == "logistic"
+        value = level_thresholds(z, y, c, self.thresholds, *how, slopes, by_threshold, curvatures)
+        return value, slopes, by_threshold, curvatures
 
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:  # type: ignore[override]
         """Value, and the slopes by the score and by every threshold."""
@@ -173,11 +199,13 @@ class _AllThreshold(ThresholdLoss):
     neighbours that are out of order change places: to sort thresholds never costs anything.
     """
 
+    all_thresholds = True
+
     def by_threshold(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Of all thresholds."""
         with far_out():
             signs = np.where(y[:, None] > np.arange(self.n_levels - 1), 1.0, -1.0)
-            values, slopes = type(self).margin(signs * (z[:, None] - self.thresholds))
+            values, slopes = _of_margins(signs * (z[:, None] - self.thresholds), self.margin)
             return values.sum(axis=1), -signs * slopes
 
     def in_order(self, thresholds: Floats) -> Floats:
@@ -195,6 +223,7 @@ class _ImmediateThreshold(ThresholdLoss):
     in place of θ no lower one changes and no upper one falls, so that no loss rises.
     """
 
+    all_thresholds = False
     smooth = False  # where thresholds meet
 
     def by_threshold(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -205,7 +234,7 @@ class _ImmediateThreshold(ThresholdLoss):
         with far_out():
             for there, own, sign in ((level > 0, lower[level - 1], 1.0), (level < len(upper), None, -1.0)):
                 place = own[there] if own is not None else upper[level[there]]
-                value, slope = type(self).margin(sign * (z[there] - thresholds[place]))
+                value, slope = _of_margins(sign * (z[there] - thresholds[place]), self.margin)
                 values[there] += value
                 slopes[rows[there], place] -= sign * slope
         return values, slopes
@@ -231,7 +260,7 @@ class AllThreshold(_AllThreshold):
     formula = "Σ_k log(1 + exp(∓(z − θ_k)))"
     summary = "levels in an order, each threshold a logistic regression of what lies above it"
     link = "cumulative"
-    margin = staticmethod(_logistic)
+    margin = "logistic"
 
 
 class AllThresholdHinge(_AllThreshold):
@@ -241,7 +270,7 @@ class AllThresholdHinge(_AllThreshold):
     formula = "Σ_k max(0, 1 ∓ (z − θ_k))"
     summary = "levels in an order, each threshold with a margin to all rows"
     smooth = False
-    margin = staticmethod(_hinge)
+    margin = "hinge"
 
 
 class ImmediateThreshold(_ImmediateThreshold):
@@ -254,7 +283,7 @@ class ImmediateThreshold(_ImmediateThreshold):
     formula = "log(1 + exp(θ_{y−1} − z)) + log(1 + exp(z − θ_y))"
     summary = "levels in an order, each threshold a logistic regression between neighbours"
     link = "softmax"
-    margin = staticmethod(_logistic)
+    margin = "logistic"
 
 
 class ImmediateThresholdHinge(_ImmediateThreshold):
@@ -263,4 +292,4 @@ class ImmediateThresholdHinge(_ImmediateThreshold):
     name = "immediate_threshold_hinge"
     formula = "max(0, 1 − (z − θ_{y−1})) + max(0, 1 − (θ_y − z))"
     summary = "levels in an order, each threshold with a margin to its neighbours"
-    margin = staticmethod(_hinge)
+    margin = "hinge"

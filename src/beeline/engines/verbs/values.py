@@ -19,6 +19,7 @@ __all__ = [
     "curvature_diagonals",
     "curvature_sample",
     "derivatives",
+    "extra_curvatures",
     "faults",
     "intercept_hessian",
     "interval_cut",
@@ -61,6 +62,12 @@ def slopes_and_extra(
     """Slopes of every row, and the derivatives by the parameters that the loss owns, summed."""
     slope, by_extra = within(loss, shard).slopes_and_extra(z, y, c)
     return (slope,), (by_extra,)
+
+
+def extra_curvatures(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats]:
+    """The second derivatives by the parameters that the loss owns, summed; none where they are not known."""
+    found = within(loss, shard).extra_curvatures(z, y, c)
+    return (np.zeros(0) if found is None else found,)
 
 
 def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: Loss, value: Floats | float) -> tuple[float]:
