@@ -47,7 +47,7 @@ def test_auto_has_a_solver(name, regularizer):
 
 def who(loss, regularizer):
     if loss.n_extra(1):
-        return "lbfgs" if loss.smooth and not regularizer.l1 else "bundle"
+        return "lbfgs" if loss.smooth else "bundle"
     if not loss.has_curvature:
         others = "bundle" if isinstance(loss, VectorLoss) else "interior_point"
         return others if regularizer.l1 else WITH_L2.get(loss.name, others)
