@@ -149,7 +149,9 @@ def _refuse_of_levels(settings: Settings, loss: LevelLoss) -> None:
     for name, unset in (("multiclass", "auto"), ("probability", False)):
         if getattr(settings, name) != unset:
             instead = "" if name == "multiclass" else "; take 'all_threshold' or 'immediate_threshold' to have some"
-            raise ParameterError(Argument(name), f" has no meaning for the loss {loss.name!r} of levels{instead or '; leave it out'}")
+            raise ParameterError(
+                Argument(name), f" has no meaning for the loss {loss.name!r} of levels{instead or '; leave it out'}"
+            )
 
 
 def _numbers(y: AnyArray | LabelSets) -> Floats:

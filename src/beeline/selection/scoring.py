@@ -19,7 +19,17 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
-from beeline.losses import GroupLoss, LevelLoss, Loss, QueryLoss, RowLoss, ScalarLoss, ThresholdLoss, TwoClassLoss, VectorLoss
+from beeline.losses import (
+    GroupLoss,
+    LevelLoss,
+    Loss,
+    QueryLoss,
+    RowLoss,
+    ScalarLoss,
+    ThresholdLoss,
+    TwoClassLoss,
+    VectorLoss,
+)
 from beeline.losses.groups import Evaluated
 from beeline.losses.trees import TreeLoss
 from beeline.query_measures import QUERY_MEASURES, QueryMeasure, RankedQueries, query_measure
@@ -94,7 +104,10 @@ class HeldOut:
         return self.loss.measured(self.z[here, 0], signs, weights[here])
 
     def _by_group(self, loss: GroupLoss) -> Evaluated:
-        z, y = (self._scores if isinstance(loss, LevelLoss) or self.z.shape[1] == 1 else self.z), np.asarray(self.labels, np.float64)
+        z, y = (
+            (self._scores if isinstance(loss, LevelLoss) or self.z.shape[1] == 1 else self.z),
+            np.asarray(self.labels, np.float64),
+        )
         if self.groups is None:
             starts = None
         else:
