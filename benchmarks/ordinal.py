@@ -4,7 +4,7 @@
   0.7 has (LogisticAT, LogisticIT, LogisticSE, OrdinalRidge). Wines are held out three times, a third each; what is
   searched for (C of ours, alpha of mord's among four values) is chosen by the mean absolute error over the same three
   folds of the others, and then trained on all of these. The time, of the processor, is that of search and training, and
-  at most a fifth of that of mord's for the same loss, `LogisticAT`.
+  at most a fifth of that of mord's for the same loss, `LogisticIT`.
 - The time to train by all pairs of rows of different levels grows with their number m like m^1.1 at most, from 10⁴ to
   10⁶ rows: the pairs are 10⁴ times as many.
 
@@ -29,7 +29,7 @@ MOST_OF_MORD = 0.2
 MOST_GROWTH = 1.1
 NO_WORSE = 1.002  # of an error, that two ways to the same optimum may differ by
 OURS = ("all_threshold", "all_threshold_hinge", "immediate_threshold", "immediate_threshold_hinge", "level_pairs")
-DEFAULT, ITS_PEER = "all_threshold", "LogisticAT"
+DEFAULT, ITS_PEER = "immediate_threshold", "LogisticIT"
 ALPHAS = (0.1, 1.0, 10.0, 100.0)
 SIZES = (10_000, 100_000, 1_000_000)
 
