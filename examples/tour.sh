@@ -29,3 +29,6 @@ run python examples/label_tree.py out/train.store out/test.store
 
 say "8. Rank the documents of queries, made at random (examples/rank.py)."
 run python examples/rank.py
+
+say "9. Levels in an order, made at random (examples/ordinal.py)."
+run python examples/ordinal.py

@@ -315,7 +315,7 @@ class ImmediateThreshold(_ImmediateThreshold):
     """log(1 + exp(θ_{y−1} − z)) + log(1 + exp(z − θ_y)): the thresholds of the row's level, by the logistic loss.
 
     Each threshold is a logistic regression between neighbours: P(y = k+1) / P(y = k) = exp(z − θ_k). Where thresholds
-    meet it has kinks, and none for those that look at it with the best thresholds only, as solvers for smooth losses do.
+    meet it has kinks, and none where it is looked at with the best thresholds only, as solvers for smooth losses do.
     """
 
     smooth = True
