@@ -186,12 +186,16 @@ class ClassWalk {
     });
   }
 
+  // Weights, and of their averages what a step will change as far as that is known.
   void fetch(const ScaledRow& of) const {
-    const std::size_t bytes = std::min<std::size_t>(width_ * sizeof(float), 256);
+    const std::size_t bytes = std::min<std::size_t>(width_ * sizeof(float), 256), y = class_of(of);
     for (std::size_t p = 0; p < of.n; ++p) {
       const float* w = row(of.index[p]);
       fetch_lines(w, bytes);
-      if (!loss_.has_few_slopes()) fetch_lines(w + table_.padded, bytes);
+      if (!loss_.has_few_slopes())
+        fetch_lines(w + table_.padded, bytes);
+      else if (y < k_)
+        fetch_lines(w + table_.padded + y, 1);
     }
   }
 
@@ -255,8 +259,10 @@ class ClassWalk {
       for (std::size_t s = 0; s < slopes.few; ++s) norm += square(g_[slopes.classes[s]]);
       for (std::size_t s = 0; s < slopes.few; ++s) {
         const std::size_t k = slopes.classes[s];
-        push(x, k, length(slopes.value, norm, x, k, y) * -g_[k], back);
+        move_[s] = static_cast<float>(length(slopes.value, norm, x, k, y) * -g_[k]);
+        move_f_[s] = -back * move_[s];
       }
+      push_few(x, slopes);
       return;
     }
     double norm = 0;
@@ -287,13 +293,18 @@ class ClassWalk {
     return loss_.is_perceptron() && value <= 0 ? std::min(most, 1 / (norm * x.norm)) : std::min(most, enough);
   }
 
-  // One class's weights of a row's features.
-  void push(const ScaledRow& x, std::size_t k, double move, float back) {
-    const float by = static_cast<float>(move), by_f = -back * by;
-    for (std::size_t p = 0; p < x.n; ++p) {
-      float* at = row(x.index[p]) + k;
-      at[0] += by * x.x[p];
-      at[table_.padded] += by_f * x.x[p];
+  // The weights of a row's features, of the classes that are listed: feature by feature, so that what is far from the
+  // processor is fetched for all of them at a time.
+  void push_few(const ScaledRow& x, const ClassSlopes& slopes) {
+    const std::size_t apart = table_.padded, between = stride(), n = x.n;
+    float* const w = row(0);
+    for (std::size_t p = 0; p < n; ++p) {
+      float* at = w + x.index[p] * between;
+      const float value = x.x[p];
+      for (std::size_t s = 0; s < slopes.few; ++s) {
+        at[slopes.classes[s]] += move_[s] * value;
+        at[apart + slopes.classes[s]] += move_f_[s] * value;
+      }
     }
   }
 
