@@ -196,8 +196,9 @@ def _compared(found: Evaluation, ours: _Answers, theirs: _Answers, seed: int) ->
             parameter="against",
         )
     both = [name for name in one.values if name in two.values]
-    sides = ({name: np.concatenate(side.values[name]) for name in both} for side in (one, two))
-    return compared("row", *sides, np.concatenate(one.weights) if one.weights else None, seed)
+    ours_by_row, theirs_by_row = ({name: np.concatenate(side.values[name]) for name in both} for side in (one, two))
+    weights = np.concatenate(one.weights) if one.weights else None
+    return compared("row", ours_by_row, theirs_by_row, weights, seed)
 
 
 class _Answers:

@@ -148,8 +148,9 @@ class RowPairs:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        names = ("mse", "mae") if model.classes is None else ("accuracy",)
-        names += ("log_loss",) if model.has_probabilities else ()
+        names = ["mse", "mae"] if model.classes is None else ["accuracy"]
+        if model.has_probabilities:
+            names.append("log_loss")
         self.values: dict[str, list[Floats]] = {name: [] for name in names}
         self.weights: list[Floats] = []
 

@@ -140,9 +140,11 @@ class QueryAnswers:
         if not found:
             nothing = np.zeros(0)
             return QueryTable(nothing, nothing, nothing, nothing, {str(one): nothing for one in self.measures})
-        columns = [np.concatenate([getattr(part, name) for part in found]) for name in QueryTable._fields[:4]]
+        query, rows, relevant, weight = (
+            np.concatenate([getattr(part, name) for part in found]) for name in QueryTable._fields[:4]
+        )
         measures = {name: np.concatenate([part.measures[name] for part in found]) for name in found[0].measures}
-        return QueryTable(*columns, measures)
+        return QueryTable(query, rows, relevant, weight, measures)
 
     def _measure(self, rows: Whole | None) -> None:
         if rows is None:

@@ -221,7 +221,7 @@ class _AtK(_Called):
         called = min(self.k * unit, rows.total)
         up, down = _Highest(rows, rows.up, self.k), _Highest(rows, ~rows.up, self.k)
         copies = np.arange(round(max(0.0, called - rows.negative) / unit), round(min(called, rows.positive) / unit) + 1)
-        right = unit * copies
+        right: Floats = unit * copies.astype(np.float64)
         wrong, missed = called - right, rows.positive - right
         mistakes = min(called, rows.positive) - right
         nothing = mistakes <= 0.5 * unit
@@ -253,11 +253,13 @@ class _Highest:
 
     def scores(self, weight: Floats) -> Floats:
         """The sums of the highest scores, of so much weight."""
-        return np.interp(weight, self._weights, self._sums)
+        sums: Floats = np.interp(weight, self._weights, self._sums)
+        return sums
 
     def parts(self, weight: float) -> Floats:
         """How much of each row's weight that is."""
-        return np.diff(np.minimum(self._weights, weight))
+        parts: Floats = np.diff(np.minimum(self._weights, weight))
+        return parts
 
 
 class Precision(_AtK):

@@ -70,11 +70,10 @@ class QueryLoss(GroupLoss):
                 f" must be the same for all rows of a query: the loss {self.name!r} weighs queries, not their rows",
             )
         values, slopes = np.empty(len(starts) - 1), np.empty(len(z))
-        given = (np.ascontiguousarray(column, dtype=np.float64) for column in (z, y, weights))
-        longest = int(np.diff(starts).max())
-        query_losses(
-            self.name, *given, np.ascontiguousarray(starts, np.int64), self._discounts(longest), values, slopes
-        )
+        z, y, weights = (np.ascontiguousarray(column, dtype=np.float64) for column in (z, y, weights))
+        starts = np.ascontiguousarray(starts, np.int64)
+        discounts = self._discounts(int(np.diff(starts).max()))
+        query_losses(self.name, z, y, weights, starts, discounts, values, slopes)
         return values, slopes, np.empty((len(values), 0))
 
     def _discounts(self, n: int) -> Floats:

@@ -181,7 +181,7 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         moved = point.shifted(np.append(step, np.zeros(o.n_outputs - o.n_classes)))
         length = float(np.abs(step).max())
         lost_in_rounding = dot(-slope, step) <= _NOTHING * point.loss  # J shows no difference any more: slopes do
-        if lost_in_rounding and float(np.abs(moved.slope_total[: o.n_classes]).max()) >= 0.5 * size:
+        if lost_in_rounding and float(np.abs(np.asarray(moved.slope_total)[: o.n_classes]).max()) >= 0.5 * size:
             break
         if not (moved.loss <= point.loss * (1 + _NOTHING)):
             if length <= _UNIT * max(1.0, point.score_bound):

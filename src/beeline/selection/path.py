@@ -117,7 +117,7 @@ class _Search:
         column = task.sample_weight
         tied = _groups_of(task) if task.groups is not None else None
         self.held_out = [
-            (task.labels[rows], *(_picked(one, rows) for one in (column, tied, groups)))
+            (task.labels[rows], _picked(column, rows), _picked(tied, rows), _picked(groups, rows))
             for rows in (fold.test for fold in self.folds)
         ]
         self.rescaling = Rescaling.of(task.data)

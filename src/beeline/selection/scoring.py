@@ -90,7 +90,8 @@ class HeldOut:
         assert isinstance(self.loss, TwoClassLoss)
         weights = np.ones(len(self.z)) if self.weights is None else self.weights
         here = weights > 0
-        return self.loss.measured(self.z[here, 0], 2.0 * self.numbers[here] - 1.0, weights[here])
+        signs: Floats = 2.0 * self.numbers[here].astype(np.float64) - 1.0
+        return self.loss.measured(self.z[here, 0], signs, weights[here])
 
     def _by_group(self, loss: GroupLoss) -> Evaluated:
         z, y = (self.z[:, 0] if self.z.shape[1] == 1 else self.z), np.asarray(self.labels, np.float64)
