@@ -12,7 +12,7 @@ else for any parts of it. So equal weights are as none, and a weight of 2 beside
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -187,13 +187,19 @@ class _AtK(_Called):
     positive rows score high. For each TP the best rows are those with the highest scores: O(m + k log k).
     """
 
+    instead = "the loss 'roc_area' with a small max_fpr, which looks at the first rows too"
+
     def __init__(self, k: int = 10) -> None:
         self.k = positive_whole("k", k)
+
+    def of_part(self, part: float) -> Self:
+        """As many fewer rows, but one at least."""
+        return type(self)(max(1, round(self.k * part)))
 
     @property
     def measure(self) -> str:
         """With its k."""
-        return f"{self.name} at {self.k}"
+        return f"{self.name}@{self.k}"
 
     def check_counts(self, positive: int, rows: int, name: object) -> None:
         """There must be k rows."""
@@ -272,7 +278,7 @@ class Precision(_AtK):
     """
 
     name = "precision"
-    formula = "max over y′ of 1 − TP/k + mean of ½(y′ − y)z, k rows called positive"
+    formula = "max over y′ of 1 − TP/k + (k − TP)·(z̄ of FP − z̄ of FN)/m, k rows called positive"
     summary = "how many of the k rows with the highest scores are positive"
 
     def check_counts(self, positive: int, rows: int, name: object) -> None:
@@ -299,7 +305,7 @@ class Recall(_AtK):
     """
 
     name = "recall"
-    formula = "max over y′ of 1 − TP/n₊ + mean of ½(y′ − y)z, k rows called positive"
+    formula = "max over y′ of 1 − TP/n₊ + (min(k, n₊) − TP)·(z̄ of FP − z̄ of FN)/m, k rows called positive"
     summary = "how many of the positive rows are among the k with the highest scores"
 
     def _gain(self, rows: _Rows, called: float) -> float:
