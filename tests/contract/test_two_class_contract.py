@@ -10,7 +10,7 @@ import scipy.sparse
 from spawned_engine import Spawned
 
 import beeline
-from beeline import FBetaClassifier, LinearModel, PrecisionAtK, ROCClassifier, from_arrays
+from beeline import FBetaClassifier, LinearModel, LinearSVC, PrecisionAtK, ROCClassifier, from_arrays
 from beeline.engines import Threads
 from beeline.exceptions import LabelError, ModelWarning, ParameterError
 from beeline.losses import LOSSES, BalancedError, BreakEven, FBeta, Precision, Recall, RocArea, TwoClassLoss
@@ -20,7 +20,7 @@ from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import SOLVERS
 from beeline.solvers.base import Status
 
-EACH = [RocArea(), RocArea(0.2), FBeta(), FBeta(2.0), BalancedError(), Precision(12), Recall(30), BreakEven()]
+EACH = [RocArea(), RocArea(0.2), FBeta(), FBeta(2.0), BalancedError(), Precision(20), Recall(30), BreakEven()]
 IDS = [repr(loss) for loss in EACH]
 N, D = 240, 5
 RNG = np.random.default_rng(7)
@@ -116,6 +116,7 @@ def test_along_a_line(loss):
 @pytest.mark.parametrize("loss", EACH, ids=IDS)
 def test_a_store_within_a_budget(loss, tmp_path):
     X_long, y_long = np.tile(X, (40, 1)), np.tile(Y, 40) > 0
+    loss = Precision(40 * loss.k) if isinstance(loss, Precision) else loss
     store = beeline.convert(from_arrays(X_long, y_long), tmp_path / "store")
     here = LinearModel(loss, C=20.0).fit(X_long, y_long)
     there = LinearModel(loss, C=20.0, memory="700k").fit(store)
@@ -184,7 +185,7 @@ def test_one_positive_row(loss):
     y[int(np.argmax(SCORES))] = 1.0
     if isinstance(loss, Precision) and loss.k > 1:
         with pytest.raises(
-            ParameterError, match=r"k = 12 rows cannot all be of the class True, of which there is 1 row"
+            ParameterError, match=r"k = 20 rows cannot all be of the class True, of which there is 1 row"
         ):
             LinearModel(loss).fit(X, y > 0)
         return
@@ -214,6 +215,15 @@ def test_what_is_refused():
             estimator.fit(X, np.arange(N) % 3)
     with pytest.raises(ParameterError, match="the metric 'accuracy' goes by a threshold"):
         ROCClassifier(C="auto", scoring="accuracy").fit(X, y)
+
+
+def test_the_balanced_error_is_that_of_balanced_classes():
+    """The support vector machine whose classes weigh the same is the same problem, and found by other solvers."""
+    one = LinearModel("balanced_error", C=30.0, tol=1e-6).fit(X, Y)
+    other = LinearSVC(loss="hinge", C=30.0 / N, class_weight="balanced", tol=1e-6).fit(X, Y)
+    assert one.report_.objective == pytest.approx(other.report_.objective, rel=2e-6)
+    np.testing.assert_allclose(one.coef_.ravel(), other.coef_.ravel(), atol=5e-3)
+    assert BalancedError().measured(one.decision_function(X), Y, np.ones(N)) > 0.8
 
 
 def test_a_worthless_model_is_told():

@@ -44,8 +44,10 @@ def planes(loss, up):
     for bits in itertools.product((False, True), repeat=len(up)):
         called, row = np.array(bits), np.zeros(len(up))
         wrong, missed = called & ~up, up & ~called
-        if isinstance(loss, FBeta | BalancedError):
+        if isinstance(loss, FBeta):
             row += (called.astype(float) - up) / len(up)
+        elif isinstance(loss, BalancedError):
+            row += 0.5 * (called.astype(float) - up) / np.where(up, up.sum(), len(up) - up.sum())
         elif called.sum() != (up.sum() if isinstance(loss, BreakEven) else loss.k):
             continue
         elif mistakes := min(called.sum(), up.sum()) - np.sum(called & up):

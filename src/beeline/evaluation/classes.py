@@ -167,10 +167,10 @@ class _TwoClassRanks:
 
     def columns(self) -> tuple[Floats, Floats, Floats]:
         """Scores, labels −1 and +1, and weights, of the rows that count."""
-        z, up = np.concatenate(sum(self._scores, [])), [sum(map(len, scores)) for scores in self._scores]
-        c = np.concatenate(sum(self._weights, [])) if self._weights[0] else np.ones(len(z))
+        z, sizes = np.concatenate([*self._scores[0], *self._scores[1]]), [sum(map(len, of)) for of in self._scores]
+        c = np.concatenate([*self._weights[0], *self._weights[1]]) if self._weights[0] else np.ones(len(z))
         here = c > 0
-        return z[here], np.repeat([-1.0, 1.0], up)[here], c[here]
+        return z[here], np.repeat([-1.0, 1.0], sizes)[here], c[here]
 
     def ranking(self) -> Ranking:
         """The rows in the order of their scores; nothing is left afterwards."""
