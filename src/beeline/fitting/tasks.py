@@ -120,6 +120,12 @@ def _task(
     loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
     if isinstance(loss, TwoClassLoss):
+        if loss.class_weights_cancel and settings.class_weight is not None:
+            raise ParameterError(
+                Argument("class_weight"),
+                f" changes nothing about the loss {loss.name!r}, which weighs both classes alike however many rows "
+                "they have; leave it out",
+            )
         _check_two_classes(loss, classes, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
