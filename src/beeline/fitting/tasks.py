@@ -16,7 +16,7 @@ from beeline.data.recipe.recipe import Recipe
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.settings import Settings
 from beeline.links import Link
-from beeline.losses import Loss, TwoClassLoss
+from beeline.losses import LevelLoss, Loss, TwoClassLoss
 from beeline.objective import Intercept
 from beeline.training.labels import Classes, class_weights, find_classes, find_sets
 from beeline.training.task import Task, total_weight
@@ -68,6 +68,8 @@ def link_of(task: Task) -> Link:
     """What the scores of a task mean."""
     if task.n_classes is None or task.loss.link == "none":
         return task.loss.link
+    if task.loss.link == "cumulative" and task.n_classes > 2:
+        return "cumulative"
     together = task.joint_loss is not None and task.joint_loss.link == "softmax"
     return "softmax" if together and task.n_classes > 2 else "logistic"
 
@@ -117,6 +119,9 @@ def _task(
         return Task(data, numbers, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
+    if isinstance(loss, LevelLoss):
+        _refuse_of_levels(settings, loss)
+        classes = classes.in_order(loss.order(classes.names))
     loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
     if isinstance(loss, TwoClassLoss):
@@ -147,6 +152,15 @@ def _check_two_classes(loss: TwoClassLoss, classes: Classes, weights: Floats | N
         )
     counts = np.bincount(classes.numbers.astype(np.int64), None if weights is None else weights > 0, minlength=2)
     loss.check_counts(int(counts[1]), int(counts.sum()), classes.names[1])
+
+
+def _refuse_of_levels(settings: Settings, loss: LevelLoss) -> None:
+    for name, unset in (("multiclass", "auto"), ("probability", False)):
+        if getattr(settings, name) != unset:
+            instead = "" if name == "multiclass" else "; take 'all_threshold' or 'immediate_threshold' to have some"
+            raise ParameterError(
+                Argument(name), f" has no meaning for the loss {loss.name!r} of levels{instead or '; leave it out'}"
+            )
 
 
 def _numbers(y: AnyArray | LabelSets) -> Floats:

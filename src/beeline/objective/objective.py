@@ -14,7 +14,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Promise, Rows, RowVector, Threads
 from beeline.engines.verbs import columns, products
 from beeline.exceptions import ParameterError
-from beeline.losses import Loss, VectorLoss
+from beeline.losses import LevelLoss, Loss, VectorLoss
 from beeline.objective.null import NullModel, null_model
 from beeline.objective.parameters import Intercept, Parameters
 from beeline.objective.penalty import OwnOmega, Penalty
@@ -137,6 +137,8 @@ class Objective:
     @property
     def n_classes(self) -> int:
         """How many classes the scores of a row are for; 1 where there is one score."""
+        if isinstance(self.loss, LevelLoss):
+            return self.loss.n_levels
         return self.loss.n_classes(self.n_outputs) if isinstance(self.loss, VectorLoss) else self.n_outputs
 
     @cached_property
