@@ -1,10 +1,11 @@
 """Claims: ROC area and F1 train in a tenth of SVMperf's time, cost as little as sorting, and grow like the rows.
 
-1. a9a by ROC area and by F1, without an intercept, at the C that is SVMperf's c = 10 (1000: it counts in percent). Where
-   the variable SVM_PERF names its program, both run in turn, ours to a certified gap of SVMperf's default precision, 0.1 %
-   of the largest loss. Without it, our seconds to that gap stand beside 2.2 s (ROC) and 69 s (F1), which its program took
-   on a machine like ours: no measurement of the same run. What is one is the cutting-plane method by which SVMperf works
-   (one slack, planes at the model's minimum) on the same loss and kernels: `bundle` with variant `bmrm`, to that gap.
+1. a9a by ROC area and by F1, without an intercept, at the C that is SVMperf's c = 10 (1000: it counts in percent).
+   Where the variable SVM_PERF names its program, both run in turn, ours to a certified gap of SVMperf's default
+   precision, 0.1 % of the largest loss. Without it, our seconds to that gap stand beside 2.2 s (ROC) and 69 s (F1),
+   which its program took on a machine like ours: no measurement of the same run. What is one is the cutting-plane
+   method by which SVMperf works (one slack, planes at the model's minimum) on the same loss and kernels: `bundle` with
+   variant `bmrm`, to that gap.
 2. The ROC area of 1,000,000 rows, one value with all slopes, takes at most twice as long as `np.sort` of as many
    numbers. Beside it the other losses, and rows of which 1 in 100 is positive.
 3. From 10,000 to 1,000,000 rows, training by ROC area and by F1 to the default tolerance grows with an exponent of at
