@@ -20,6 +20,8 @@ import sys
 import warnings
 
 import numpy as np
+import scipy.sparse
+from support.liblinear_peer import LiblinearProblem
 from support.problems import Stopwatch
 from support.sets import SHARED
 
@@ -45,7 +47,7 @@ class Part:
 
     def __init__(self, name: str) -> None:
         self.data = beeline.read(SHARED / "mq2008" / f"{name}.txt.gz")
-        self.X, self.y = self.data.block.toarray(), self.data.labels
+        self.X, self.y = self.data.block.to_dense(), self.data.labels
         queries = self.data.queries
         self.starts = np.concatenate([[0], np.flatnonzero(np.diff(queries)) + 1, [len(queries)]])
 
@@ -74,16 +76,12 @@ def ours(train: Part, valid: Part) -> np.ndarray:
 
 def by_pairs(train: Part, valid: Part) -> np.ndarray:
     """The same of RankSVM by LIBLINEAR's Newton method, the faster of its two on these rows."""
-    from liblinear.liblinearutil import parameter, problem
-    from liblinear.liblinearutil import train as liblinear_train
-
     rows = train.pairs()
     signs = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)  # LIBLINEAR wants two classes
-    given = problem(signs, np.ascontiguousarray(rows * signs[:, None]))
+    problem = LiblinearProblem(scipy.sparse.csr_matrix(rows * signs[:, None]), signs)
     found = []
     for C in C_PEER:
-        model = liblinear_train(given, parameter(f"-s 2 -c {C} -B -1 -q"))
-        w = np.array(model.w[: rows.shape[1]]) * (1 if model.label[0] == 1 else -1)
+        w = problem.train(f"-s 2 -c {C} -B -1")[1][:, 0]
         found.append((valid.ndcg(w), w))
     return max(found, key=lambda one: one[0])[1]
 

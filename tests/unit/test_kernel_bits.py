@@ -227,9 +227,11 @@ TABLES = {
 # Covered by one of the above, tested with the reader of LIBSVM text, or on one thread.
 ELSEWHERE = {"count_kept": "keep_features", "count_entries": "assemble_sparse", "count_box_features": "make_boxes"}
 ELSEWHERE |= {"query_losses": "test_query_losses.py"}
+ELSEWHERE |= {"roc_area": "test_two_class_losses.py", "f_beta": "test_two_class_losses.py"}
 READS = {"LibsvmParser"}
 SERIAL = {
     "blend",
+    "common_unit",
     "descend_gram",
     "last_record_end",
     "record_starts",

@@ -20,7 +20,7 @@ from beeline.exceptions import ParameterError
 from beeline.losses.base import Labels, Scope
 from beeline.losses.groups import Evaluated, GroupLoss
 
-__all__ = ["TwoClassLoss", "positive_whole"]
+__all__ = ["TwoClassLoss", "between_scores", "positive_whole"]
 
 
 class TwoClassLoss(GroupLoss):
@@ -101,10 +101,10 @@ def best_threshold(z: Floats, y: Floats, c: Floats) -> float:
     apart = np.append(True, np.append(z[1:] < z[:-1], True))
     best = float(np.max(sums[apart]))
     places = np.flatnonzero(apart & (sums >= best - 1e-12))
-    return _between(z, int(places[len(places) // 2]))
+    return between_scores(z, int(places[len(places) // 2]))
 
 
-def _between(z: Floats, called: int) -> float:
+def between_scores(z: Floats, called: int) -> float:
     """A threshold that so many of the scores, which fall, are above."""
     if 0 < called < len(z):
         middle = 0.5 * (z[called - 1] + z[called])
@@ -121,7 +121,7 @@ def threshold_for(z: Floats, c: Floats, called: float) -> float:
     z, c = z[here], c[here]
     order = np.argsort(-z, kind="stable")
     sums = np.cumsum(c[order])
-    return _between(z[order], min(int(np.searchsorted(sums, called * (1 - 1e-9))) + 1, len(z)))
+    return between_scores(z[order], min(int(np.searchsorted(sums, called * (1 - 1e-9))) + 1, len(z)))
 
 
 def positive_whole(name: str, value: int) -> int:

@@ -167,6 +167,11 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = 
             f"the model is its intercept alone: no label is farther from it than epsilon, {loss.epsilon:g}, so that "
             "nothing is left to learn; lower epsilon"
         )
+    if free and loss.differences_only:
+        return (
+            "all weights are zero: no query has both more and less relevant rows, so that nothing is left to rank; look "
+            "at the labels and the query ids"
+        )
     if loss.zero_is_optimal:
         return concern_about_zero(loss).sentence
     if isinstance(loss, Truncated):

@@ -95,8 +95,9 @@ def evaluate(
         with progress_bar() as progress:
             walk = Walk(trained, sources, reading, progress)
             names = split_names(measures) if measures is not None else [] if per_query is None else USUAL_MEASURES
-            more = {"measures": names or None, "against": other, "seed": seed}
-            found = compare(trained, walk, positive=positive, memory=memory, **more)
+            found = compare(
+                trained, walk, measures=names or None, against=other, seed=seed, positive=positive, memory=memory
+            )
         show_passed_over(walk)
         if table is not None and found.by_query is not None:
             write_query_file(table, found.by_query)
