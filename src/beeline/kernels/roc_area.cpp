@@ -12,6 +12,7 @@
 #include <nanobind/stl/pair.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,7 +41,7 @@ std::uint64_t rising_bits(double x) {
   x += 0.0;  // there is but one zero
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
-  return bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63;
+  return bits ^ (std::uint64_t{1} << 63 | (std::uint64_t{0} - (bits >> 63)));
 }
 
 // What a key is made of: the leading bits of the place, whether the row is positive, and its number.
@@ -52,12 +53,14 @@ class Packing {
 
   std::uint64_t key(std::size_t row, bool positive) const {
     const int shift = row_bits_ + 1;
-    const double x = positive ? z_[row] : 1.0 + z_[row];
+    const double x = z_[row] + static_cast<double>(!positive);
     return rising_bits(x) >> shift << shift | std::uint64_t{positive} << row_bits_ | row;
   }
   bool positive(std::uint64_t key) const { return key >> row_bits_ & 1; }
+  // The same as 0 or 1: which class comes next nobody can predict, so that loops have no branches for it.
+  double up(std::uint64_t key) const { return static_cast<double>(static_cast<int>(key >> row_bits_ & 1)); }
   std::size_t row(std::uint64_t key) const { return key & ((std::uint64_t{1} << row_bits_) - 1); }
-  double place(std::uint64_t key) const { return positive(key) ? z_[row(key)] : 1.0 + z_[row(key)]; }
+  double place(std::uint64_t key) const { return z_[row(key)] + (1.0 - up(key)); }
   bool alike(std::uint64_t a, std::uint64_t b) const { return (a ^ b) >> (row_bits_ + 1) == 0; }
 
   // Whether one comes before the other: a negative row before a positive one at the same place.
@@ -87,9 +90,10 @@ class Weights {
   Weights(const double* c, double equal, const Packing& packing) : c_(c), equal_(equal), packing_(packing) {}
 
   double own(std::uint64_t key) const { return equal_ >= 0 ? equal_ : c_[packing_.row(key)]; }
-  double positive(std::uint64_t key) const { return own(key); }
-  double negative(std::uint64_t key, std::size_t place) const {
-    return place > first_ ? own(key) : place == first_ ? of_first_ : 0.0;
+  // Of a row at that place, if it is positive, and if it is negative; 0 if it is not.
+  std::pair<double, double> both(std::uint64_t key, std::size_t place) const {
+    const double weight = own(key), up = packing_.up(key);
+    return {up * weight, (1.0 - up) * (place > first_ ? weight : place == first_ ? of_first_ : 0.0)};
   }
 
   // Only the highest negative rows, of so much weight.
@@ -140,9 +144,9 @@ double sum_pairs(const std::uint64_t* keys, std::size_t n, const Packing& packin
       const double x = places[i] = packing.place(keys[i]);
       part.cost += part.positive * (x - last);
       last = x;
-      const bool positive = packing.positive(keys[i]);
-      part.positive += positive ? weights.positive(keys[i]) : 0.0;
-      part.negative += positive ? 0.0 : weights.negative(keys[i], i);
+      const auto [up, down] = weights.both(keys[i], i);
+      part.positive += up;
+      part.negative += down;
     }
     part.end = last;
     parts[task] = part;
@@ -159,26 +163,22 @@ double sum_pairs(const std::uint64_t* keys, std::size_t n, const Packing& packin
   parallel_for(n_tasks, [&](std::size_t task) {
     const std::size_t begin = task * kPerTask, end = std::min(n, begin + kPerTask);
     double weight = below[task].positive, cost = below[task].cost, last = task > 0 ? below[task].end : places[begin];
+    std::array<double, kPerTask> found;  // slopes, in order: so each is written to its row but once
     double sum = 0;
     for (std::size_t i = begin; i < end; ++i) {
+      const auto [up, down] = weights.both(keys[i], i);
       cost += weight * (places[i] - last);
       last = places[i];
-      if (packing.positive(keys[i])) {
-        weight += weights.positive(keys[i]);
-      } else {
-        const double own = weights.negative(keys[i], i);
-        sum += own * cost;
-        slopes[packing.row(keys[i])] = scale * own * weight;
-      }
+      sum += down * cost;
+      found[i - begin] = down * weight;
+      weight += up;
     }
     sums[task] = sum;
     weight = below[task].negative;
     for (std::size_t i = end; i-- > begin;) {
-      if (packing.positive(keys[i])) {
-        slopes[packing.row(keys[i])] = -scale * weights.positive(keys[i]) * weight;
-      } else {
-        weight += weights.negative(keys[i], i);
-      }
+      const auto [up, down] = weights.both(keys[i], i);
+      slopes[packing.row(keys[i])] = scale * (found[i - begin] - up * weight);
+      weight += down;
     }
   }, threads);
   double sum = 0;
