@@ -21,6 +21,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse
+from support.alike import share_alike
 from support.liblinear_peer import LiblinearProblem
 from support.problems import Stopwatch
 from support.sets import SHARED
@@ -145,6 +146,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     options = arguments()
     warnings.simplefilter("ignore")
+    share_alike()
     good = [claim(options.repeat) for claim in (mq2008, rows_and_sorts)]
     return int(options.check and not all(good))
 
