@@ -160,7 +160,7 @@ def test_the_worst_order_is_an_assignment(levels, k):
 
 @pytest.mark.parametrize("k", [None, 1, 7])
 def test_of_two_levels_the_assignment_is_a_sort(k):
-    """Some of the best irrelevant documents first, as many of the worst relevant ones last: no other order is needed."""
+    """The best irrelevant documents first, as many of the worst relevant ones last: no other order is needed."""
     random = np.random.default_rng(11)
     for n in (2, 9, 60):
         for spread in (0.0, 0.02, 0.3, 3.0):
@@ -196,7 +196,11 @@ def test_the_worst_order_is_found_among_ties(levels):
 def test_ten_thousand_documents_in_a_query(name, relevances):
     """No hang, whatever the scores are, and planes below the loss where it can be known."""
     random, n = np.random.default_rng(12), 10_000
-    y = {"0 to 4": random.integers(0, 5, n), "0 to 40": random.integers(0, 41, n), "halves": random.integers(0, 9, n) / 2}
+    y = {
+        "0 to 4": random.integers(0, 5, n),
+        "0 to 40": random.integers(0, 41, n),
+        "halves": random.integers(0, 9, n) / 2,
+    }
     y, setting = y[relevances].astype(float), {"k": 10} if name == "ndcg" else {}
     if relevances == "0 to 40" and name in ("ndcg", "rank_utility"):
         y = y[:1500]  # the same for more, which takes a second each
