@@ -160,8 +160,8 @@ def hits_at(positive: AnyArray, z: Floats, k: float, weights: Floats | None = No
     c = np.ones(len(z)) if weights is None else weights
     of_positive = np.where(positive, c, 0.0)
     scores, run = np.unique(-z, return_inverse=True)
-    both = [np.append(0.0, np.cumsum(np.bincount(run, column, len(scores)))) for column in (c, of_positive)]
-    return float(np.interp(k, *both)), float(both[1][-1])
+    rows, hits = (np.append(0.0, np.cumsum(np.bincount(run, column, len(scores)))) for column in (c, of_positive))
+    return float(np.interp(k, rows, hits)), float(hits[-1])
 
 
 def ratios(hits: Floats, among: Floats) -> Floats:

@@ -138,3 +138,12 @@ def test_equal_rows_become_one_with_a_weight(quickly, tmp_path):
     assert refused.returncode == 1
     assert "belong to queries cannot be merged; leave --merge out" in refused.stderr
     assert not (tmp_path / "r.store").exists()
+
+
+def test_a_column_of_names_is_doubted_in_the_words_of_the_command_line(quickly, tmp_path):
+    source = tmp_path / "orders.csv"
+    source.write_text("y,id\n" + "".join(f"{i % 2},order-{i}\n" for i in range(60)))
+    for command in (("convert", source, "x.store"), ("train", source, "-o", "x.model")):
+        done = quickly(*command, "--label", "y")
+        assert done.stderr.count("text column 'id' has 60 different values in 60 rows") == 1, done.stderr
+        assert "leave the column out with --ignore id\n" in done.stderr

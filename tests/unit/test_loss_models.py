@@ -24,6 +24,7 @@ from beeline.losses import (
     VectorLoss,
     check_loss,
 )
+from beeline.losses.tied_checking import check_tied_loss
 from beeline.objective import Objective
 from beeline.regularizers import L2
 from beeline.solvers.auto import SOLVERS
@@ -364,7 +365,10 @@ class TestOwnLosses:
         y = np.zeros(120) if y is None else np.asarray(y, float)
         if LOSSES[name].labels in ("binary", "sets"):
             y = 2 * y - 1
-        check_loss(LOSSES[name](), y, y.shape[1] if y.ndim > 1 else 3)
+        if LOSSES[name].scope == "all":
+            check_tied_loss(LOSSES[name](), y, np.array([0, len(y)]), 1)
+        else:
+            check_loss(LOSSES[name](), y, y.shape[1] if y.ndim > 1 else 3)
 
     def test_kinks_are_no_wrong_slopes(self):
         check_loss(LOSSES["hinge"](), np.repeat([1.0, -1.0], 50))

@@ -1,5 +1,7 @@
 """Parquet, Arrow and frames: the same table gives the same rows, whatever holds it and however it is cut."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,7 +20,7 @@ from beeline.data.tables import csv_text
 from beeline.data.tables.columnar import ParquetSource
 from beeline.data.tables.frames import from_frame
 from beeline.data.tables.reader import TableReader
-from beeline.exceptions import DataError, FormatError, ParameterError
+from beeline.exceptions import DataError, DataWarning, FormatError, ParameterError
 
 numbers = st.floats(-1e9, 1e9).map(lambda x: round(x, 4))
 words = st.sampled_from(["a", "b c", "NA ", "ä", 'say "hi"', "x,y", "two\nlines"])
@@ -286,3 +288,17 @@ def test_lists_of_numbers_count_as_many_columns(tmp_path):
     sizes = [piece.batches[0].nbytes for piece in source.walk({"v": "numeric"}, memory, NoProgress(), BadLines())]
     assert sum(sizes) >= rows.nbytes
     assert max(sizes) <= memory // 4
+
+
+def test_columns_that_name_rows_are_doubted():
+    n = 80
+    table = pd.DataFrame({"id": [f"order {i}" for i in range(n)], "kind": ["a", "b"] * (n // 2), "y": range(n)})
+    with pytest.warns(DataWarning, match=r"'id' has 80 different values in 80 rows.*ignore=\['id'\]$") as told:
+        data = from_frame(table, ReadOptions(label="y"))
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_frame(table[:50], ReadOptions(label="y"))  # so few may well be kinds
+        from_frame(table, ReadOptions(label="y", ignore=("id",)))
+        from_frame(table, ReadOptions(recipe=data.recipe))
+        from_frame(pd.concat([table, table]), ReadOptions(label="y"))

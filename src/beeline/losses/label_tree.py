@@ -278,7 +278,8 @@ class LabelTree:
         lengths = np.array(self.lengths)
         common = np.einsum("in,n,jn->ij", paths, lengths, paths)
         own = np.diag(common)
-        return np.maximum(own[:, None] + own - 2 * common, 0.0)
+        lengths_of_ways: Floats = np.maximum(own[:, None] + own - 2 * common, 0.0)
+        return lengths_of_ways
 
 
 def as_label_tree(given: Any, names: Sequence[object] | None = None) -> LabelTree | None:  # noqa: ANN401

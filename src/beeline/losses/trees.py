@@ -165,20 +165,21 @@ class OverTree(VectorLoss):
         if self._layout is None or self._layout.is_flat:
             return columns
         paths = self._layout.paths
-        return self._down(np.linalg.solve(paths @ paths.T, columns.T).T)
+        least = np.linalg.solve(paths @ paths.T, columns.T)
+        return self.slopes_from_classes(np.ascontiguousarray(least.T, np.float64))
+
+    def slopes_from_classes(self, slopes: Floats) -> Floats:
+        """The slopes along all nodes: each the sum of those of the classes below."""
+        return slopes if self._layout is None else self._layout.sum_subtrees(slopes)
 
     def _up(self, z: Floats) -> Floats:
         """The scores of the classes."""
         return z if self._layout is None else self._layout.sum_paths(z)
 
-    def _down(self, slopes: Floats) -> Floats:
-        """The slopes along the nodes."""
-        return slopes if self._layout is None else self._layout.sum_subtrees(slopes)
-
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """The value, and the slopes along all nodes."""
         values, slopes = self.class_loss.value_and_grad(self._up(z), y)
-        return values, self._down(slopes)
+        return values, self.slopes_from_classes(slopes)
 
     def sum(self, z: Floats, y: Floats, c: Floats) -> float:
         """Σ c_i l(z_i, y_i)."""
@@ -186,7 +187,7 @@ class OverTree(VectorLoss):
 
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """c_i · dl/dz for every row."""
-        return self._down(self.class_loss.slopes(self._up(z), y, c))
+        return self.slopes_from_classes(self.class_loss.slopes(self._up(z), y, c))
 
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Along a line of the nodes' scores, that of the classes'."""
@@ -203,23 +204,23 @@ class OverTree(VectorLoss):
     def derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[float, Floats, Floats]:
         """All three in one go."""
         value, slopes, curvatures = self.class_loss.derivatives(self._up(z), y, c)
-        return value, self._down(slopes), curvatures
+        return value, self.slopes_from_classes(slopes), curvatures
 
     def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products PᵀH_iP u_i."""
         scores = self._up(u)
         if not self.class_loss.has_softmax_curvature:
-            return self._down(self.class_loss.hessian_products(h, scores))
+            return self.slopes_from_classes(self.class_loss.hessian_products(h, scores))
         products = scores.copy() if scores is u else scores
         apply_softmax_hessians(np.ascontiguousarray(h), np.zeros(h.shape[1]), products)
-        return self._down(products)
+        return self.slopes_from_classes(products)
 
     def curvature_diagonals(self, h: Floats) -> Floats:
         """The diagonals of PᵀH_iP."""
         if self._layout is None:
             return self.class_loss.curvature_diagonals(h)
         if self.class_loss.has_softmax_curvature:
-            below, totals = self._down(h), h.sum(axis=1, keepdims=True)
+            below, totals = self.slopes_from_classes(h), h.sum(axis=1, keepdims=True)
             diagonals: Floats = below - below * np.divide(below, totals, out=np.zeros_like(below), where=totals > 0)
             return diagonals
         each = [np.broadcast_to(path, (len(h), len(path))).copy() for path in self._layout.paths.T]
@@ -227,14 +228,15 @@ class OverTree(VectorLoss):
 
     def curvature_total(self, h: Floats) -> Floats:
         """Σ_i PᵀH_iP."""
-        return self._down(np.ascontiguousarray(self._down(self.class_loss.curvature_total(h)).T))
+        total = self.slopes_from_classes(self.class_loss.curvature_total(h))
+        return self.slopes_from_classes(np.ascontiguousarray(total.T))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """That of l; slopes along inner nodes must be the sums of those of the classes below them."""
         k = self.n_classes(a.shape[1])
         along = np.ascontiguousarray(a[:, :k])
         sizes = _ROUNDING * k * np.abs(along).sum(axis=1)
-        if np.any(np.abs(self._down(along)[:, k:] - a[:, k:]) > sizes[:, None]):
+        if np.any(np.abs(self.slopes_from_classes(along)[:, k:] - a[:, k:]) > sizes[:, None]):
             return np.inf
         return self.class_loss.conjugate_sum(along, y, c)
 

@@ -181,7 +181,7 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
         moved = point.shifted(np.append(step, np.zeros(o.n_outputs - o.n_classes)))
         length = float(np.abs(step).max())
         lost_in_rounding = dot(-slope, step) <= _NOTHING * point.loss  # J shows no difference any more: slopes do
-        if lost_in_rounding and float(np.abs(moved.slope_total[: o.n_classes]).max()) >= 0.5 * size:
+        if lost_in_rounding and float(np.abs(np.asarray(moved.slope_total)[: o.n_classes]).max()) >= 0.5 * size:
             break
         if not (moved.loss <= point.loss * (1 + _NOTHING)):
             if length <= _UNIT * max(1.0, point.score_bound):
@@ -196,22 +196,26 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
 def best_free(point: Point) -> Point:
     """The same weights with the best values of all coordinates that do not count in Ω, for a smooth loss.
 
-    For losses that give no curvature: the method of Broyden, Fletcher, Goldfarb and Shanno over those few coordinates,
-    from scores alone, until the slopes along them are zero as far as double precision goes.
+    The method of Broyden, Fletcher, Goldfarb and Shanno over those few coordinates, from scores alone, until the slopes
+    along them are zero as far as double precision goes; Newton's where the loss knows its curvatures by them.
     """
     o = point.objective
     free, inverse = point.theta[o.n_regularized :].copy(), None
+    newton = o.n_free == o.parameters.n_extra and len(point.extra_curvatures) > 0
     for _ in range(_MOST_STEPS):
         slope = point.free_slopes
         size = float(np.abs(slope).max())
         if size <= _LEVEL * point.slope_size or not math.isfinite(size):
             break
-        step = -slope * (o.natural_width / size) if inverse is None else -inverse @ slope
+        if newton:
+            step = _newton_steps(slope, point.extra_curvatures, _GROWTH * o.natural_width)
+        else:
+            step = -slope * (o.natural_width / size) if inverse is None else -inverse @ slope
         moved = _lower(point, free, step, slope)
         if moved is None:
-            if inverse is None:
+            if inverse is None and not newton:
                 break
-            inverse = None
+            inverse, newton = None, False
             continue
         change, slope_change = moved.theta[o.n_regularized :] - free, moved.free_slopes - slope
         inverse = _secant(inverse, change, slope_change)
@@ -265,6 +269,12 @@ def _secant(inverse: Floats | None, change: Floats, slope_change: Floats) -> Flo
     left = np.eye(len(change)) - np.outer(change, slope_change) / product
     updated: Floats = left @ inverse @ left.T + np.outer(change, change) / product
     return updated
+
+
+def _newton_steps(slope: Floats, curvature: Floats, reach: float) -> Floats:
+    """A Newton step along each of some coordinates that do not know of each other, no longer than the reach."""
+    far = np.abs(slope) > reach * curvature
+    return np.where(far, -np.sign(slope) * reach, -slope / np.where(far | (curvature <= 0), 1.0, curvature))
 
 
 def _newton_step(hessian: Floats, slope: Floats, reach: float) -> Floats:

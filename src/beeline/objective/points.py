@@ -198,6 +198,13 @@ class Point:
         return by_extra
 
     @property
+    def extra_curvatures(self) -> Floats:
+        """The second derivatives of the loss by the parameters that it owns; none where they are not known."""
+        o = self.objective
+        found = o.rows.sum(values.extra_curvatures, self.z, o.labels, o.costs, loss=o.loss_at(self.theta)).value[0]
+        return np.asarray(found)
+
+    @property
     def slope_size(self) -> float:
         """Σ |c_i · dl/dz|."""
         return float(self._fetch("_size_sum"))

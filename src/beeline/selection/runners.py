@@ -23,7 +23,7 @@ from beeline.engines import RowVector
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
-from beeline.losses import VectorLoss
+from beeline.losses import LevelLoss, VectorLoss
 from beeline.objective import Objective, Point
 from beeline.objective.residual_correlation import feature_spreads, residual_correlation
 from beeline.selection.folds import Fold
@@ -36,6 +36,7 @@ from beeline.training.indexing import without_index
 from beeline.training.parallel import solve_in_parallel
 from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
 from beeline.training.task import Task
+from beeline.training.threshold import best_thresholds
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
@@ -185,7 +186,13 @@ class Runner(ABC):
     def extra(self, k: int) -> Floats:
         """The parameters that the loss owns, in fold k."""
         point = self.points[self.of_fold(k)][0]
-        return point.objective.parameters.extra(point.theta)
+        extra = point.objective.parameters.extra(point.theta)
+        return point.objective.loss.in_order(extra) if isinstance(point.objective.loss, LevelLoss) else extra
+
+    def thresholds(self, k: int) -> Floats:
+        """The thresholds between levels in fold k: those of the loss, or those that suit the rows it trains on."""
+        extra = self.extra(k)
+        return extra if len(extra) else best_thresholds(self.points[self.of_fold(k)][0])
 
     def mean_outputs(self) -> Trained:
         """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""

@@ -13,6 +13,8 @@ __all__ = ["show_passed_over"]
 
 
 def show_passed_over(walk: PassesOver) -> None:
-    """Say what had no effect: bad lines, rows that were left out, categories and features that nobody knows."""
+    """Say what has no effect: bad lines, rows left out, categories and features that nobody knows, columns of names."""
+    from beeline.cli.output.spelling import spelled
+
     for sentence in walk.passed_over():
-        print_line("warning", sentence, color="33")
+        print_line("warning", spelled(sentence), color="33")

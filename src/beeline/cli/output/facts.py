@@ -109,12 +109,13 @@ def source_facts(reader: Reader, memory: int, *, features: bool = False) -> Fact
 
 
 def reader_facts(reader: Reader) -> Facts:
-    """What a reader passed over, as it was asked to: bad lines, rows without all values, categories nobody knows."""
+    """What a reader passed over, bad lines, rows without all values, categories nobody knows; and what is in doubt."""
     left_out = getattr(reader, "left_out", None)
     return {
         "bad_lines": {"count": reader.bad_lines.count, "examples": reader.bad_lines.examples},
         "unknown_categories": dict(getattr(reader, "unknown_categories", {})),
         "left_out": [] if left_out is None else left_out.sentences(),
+        "doubts": list(getattr(reader, "doubts", [])),
     }
 
 

@@ -16,6 +16,7 @@ from beeline.cli.output.drawing import (
     standard_console,
 )
 from beeline.cli.output.errors import print_line, printable
+from beeline.cli.output.spelling import spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +80,7 @@ def show_index(facts: Facts) -> None:
 
 
 def show_skipped(facts: Facts) -> None:
-    """Say on standard error what was passed over on the way."""
+    """Say on standard error what was passed over on the way, and what is in doubt."""
     bad = facts.get("bad_lines")
     if bad and bad["count"]:
         print_line("warning", f"{count(bad['count'], 'bad line')} skipped; the first:", color="33")
@@ -88,6 +89,8 @@ def show_skipped(facts: Facts) -> None:
         print_line("warning", sentence, color="33")
     for column, n in facts.get("unknown_categories", {}).items():
         print_line("warning", f"column {column!r} has {count(n, 'value')} that the recipe does not know", color="33")
+    for sentence in facts.get("doubts", ()):
+        print_line("warning", spelled(sentence), color="33")
 
 
 def _kind(facts: Facts) -> str:

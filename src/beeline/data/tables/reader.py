@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from beeline._sentences import Argument
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray
 from beeline.data.core.block import Block
 from beeline.data.core.dataset import ArrayDataset
@@ -45,6 +45,8 @@ __all__ = ["TableReader"]
 # So many first rows tell whether dense or sparse rows are smaller.
 _SAMPLE_ROWS = 4096
 _AT_ONCE = 384 << 20
+# More categories than the first, and than the second times the rows, are names of rows.
+_FEW_CATEGORIES, _MOST_OF_ROWS = 50, 0.9
 
 
 class TableReader(Reader):
@@ -56,6 +58,8 @@ class TableReader(Reader):
         For each column, how many values of the last walk were none of the recipe's categories.
     left_out
         The rows of the last walk that were left out because a value is missing.
+    doubts
+        A sentence for each column that tells rows apart and not kinds of them, of those that were learned from.
 
     Parameters
     ----------
@@ -81,6 +85,7 @@ class TableReader(Reader):
         self._targets: TargetColumns | None = None
         self._n_learned: int | None = None
         self._is_sparse: bool | None = None
+        self.doubts: list[str] = []
 
     @property
     def recipe(self) -> Recipe:
@@ -197,6 +202,15 @@ class TableReader(Reader):
     def _learned(self, learner: TableLearner) -> None:
         self._recipe = replace(learner.finish(), label_decimals=self._label_decimals)
         self._n_learned = learner.n_rows or None
+        self.doubts = [
+            Sentence(
+                f"text column {column.name!r} has {len(column.categories):,} different values in {learner.n_rows:,} "
+                "rows, and each became a feature, which says nothing of new rows; leave the column out with ",
+                Argument("ignore", [column.name]),
+            )
+            for column in self._recipe.columns or ()
+            if _names_rows(len(column.categories), learner.n_rows)
+        ]
 
     def _find_kinds(self) -> dict[str, Kind]:
         source, recipe = self._source, self._options.recipe
@@ -248,12 +262,12 @@ class TableReader(Reader):
         return self.recipe.scaling.apply(replace(builder.finish(), **sides), in_place=True)
 
     def passed_over(self) -> list[str]:
-        """What the last walk passed over: bad lines, rows with missing values, unknown categories."""
+        """What the last walk passed over: bad lines, rows with missing values, unknown categories; and the doubts."""
         unknown = [
             f"column {name!r} has {n:,} value{'s' * (n != 1)} that the recipe does not know"
             for name, n in self.unknown_categories.items()
         ]
-        return [*super().passed_over(), *self.left_out.sentences(), *unknown]
+        return [*super().passed_over(), *self.left_out.sentences(), *unknown, *self.doubts]
 
     def _report(self, assembler: RowAssembler) -> None:
         self.unknown_categories = {name: n for name, n in assembler.unknown.items() if n}
@@ -363,3 +377,8 @@ def _parts(piece: Piece, rows: int) -> Iterator[Piece]:
             n += part.num_rows
     if held:
         yield piece.part(held, start)
+
+
+def _names_rows(n_categories: int, n_rows: int) -> bool:
+    """Whether nearly every row has a category of its own, as names and numbers of orders do."""
+    return n_categories > _FEW_CATEGORIES and n_categories > _MOST_OF_ROWS * n_rows

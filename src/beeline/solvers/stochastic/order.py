@@ -91,20 +91,29 @@ class RandomRows:
     def _from_disk(self, number: int, first: int) -> Iterator[Portion]:
         batches = self._batches(np.random.default_rng([self.seed, number]))
         n_portions = max(1, len(batches) - _STAYS + 1)
+        read = prefetched(self._read_batches(number, batches, first, n_portions))
         pool: deque[_Rows] = deque()
-        following = asked = first
+        following = first
         for k in range(first, n_portions):
             while following < min(len(batches), k + _STAYS):
-                asked = self._ask_for(batches, asked, following + _ASKED)
-                stays = range(max(0, following - _STAYS + 1), min(following, n_portions - 1) + 1)
-                random = np.random.default_rng([self.seed, number, following, 1])
-                pool.extend(self._read(run, random, stays) for run in batches[following])
+                pool.extend(next(read))
                 following += 1
             block, labels, costs = _mixed([rows.part(k) for rows in pool])
             while pool and pool[0].stays[-1] == k:
                 pool.popleft()
             random = np.random.default_rng([self.seed, number, k])
             yield Portion(block, random.permutation(len(labels)), labels, costs)
+
+    def _read_batches(
+        self, number: int, batches: list[list[Run]], first: int, n_portions: int
+    ) -> Iterator[list[_Rows]]:
+        """The rows of each batch from one on; the system fetches those of some more meanwhile."""
+        asked = first
+        for k in range(first, len(batches)):
+            asked = self._ask_for(batches, asked, k + _ASKED)
+            stays = range(max(0, k - _STAYS + 1), min(k, n_portions - 1) + 1)
+            random = np.random.default_rng([self.seed, number, k, 1])
+            yield [self._read(run, random, stays) for run in batches[k]]
 
     def _ask_for(self, batches: list[list[Run]], first: int, last: int) -> int:
         """Have the system fetch batches that are read soon; returns the one behind them."""
