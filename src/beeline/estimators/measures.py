@@ -261,7 +261,7 @@ class PrecisionAtK(MeasureClassifier):
     cv : int, float, splitter or iterable, default=5
         As in `LinearSVC`.
     scoring : str or callable, default=None
-        For a search: what is best on held-out rows. None: precision at k of the held-out rows.
+        For a search: what is best on held-out rows. None: precision, at as large a part of k as rows are held out.
     <solving>
 
     Attributes

@@ -309,12 +309,14 @@ class _Answers:
         return Evaluation(**common, **self._of_classes(self._classes))
 
     def _of_classes(self, answers: ClassAnswers) -> dict[str, Any]:
+        trained_for = answers.trained_for()
         ranking = answers.ranking()
         per_class, curves = ((), {}) if ranking is not None else answers.per_class()
         positive = self.model.class_names[answers.positive] if answers.is_binary else None
         if ranking is not None and positive is not None:
             curves = {positive: ranking.curve()}
         measures, tree, names = answers.measures(per_class, ranking), label_tree_of(self.model), self.model.class_names
+        measures |= {name: value for name, value in trained_for.items() if name not in measures}
         return {
             "measures": measures | self._more_measures(answers.table, tree, names),
             "tree": () if tree is None else node_errors(answers.table, tree, names),

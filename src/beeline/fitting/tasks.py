@@ -97,11 +97,7 @@ def _task(
     assert y is not None
     if weights is not None and not weights.sum() > 0:
         raise DataError("all sample weights are zero: there is nothing to learn from")
-    C, strength = settings.C, 1.0
-    if settings.alpha is not None:
-        C, strength = 1 / total_weight(loss, data.n_rows, weights), settings.alpha
-    if settings.searches:
-        C, strength = 1.0, 1.0
+    C, strength = _factors(settings, total_weight(loss, data.n_rows, weights))
     common: dict[str, Any] = {
         "C": C,
         "strength": strength,
@@ -129,9 +125,22 @@ def _task(
     loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
     if isinstance(loss, TwoClassLoss):
+        if loss.class_weights_cancel and settings.class_weight is not None:
+            raise ParameterError(
+                Argument("class_weight"),
+                f" changes nothing about the loss {loss.name!r}, which weighs both classes alike however many rows "
+                "they have; leave it out",
+            )
         _check_two_classes(loss, classes, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
+
+
+def _factors(settings: Settings, total: float) -> tuple[float, float]:
+    """(what multiplies the losses, what multiplies Ω); 1 both where they are searched for."""
+    if settings.searches:
+        return 1.0, 1.0
+    return (float(settings.C), 1.0) if settings.alpha is None else (1 / total, float(settings.alpha))
 
 
 def _check_two_classes(loss: TwoClassLoss, classes: Classes, weights: Floats | None) -> None:

@@ -511,6 +511,10 @@ class VectorLoss(RowLoss):
         """Columns that the loss sees, of those that come to these for each class."""
         return columns
 
+    def slopes_from_classes(self, slopes: Floats) -> Floats:
+        """Slopes along the scores that the loss sees, from those along the scores of classes; a row each."""
+        return slopes
+
     @property
     def output_loss(self) -> ScalarLoss | None:
         """The loss of one output where those have nothing to do with each other; None where they have."""

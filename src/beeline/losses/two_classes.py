@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -30,11 +30,17 @@ class TwoClassLoss(GroupLoss):
     ----------
     measure
         What the measure is called whose mistakes the loss bounds from above.
+    class_weights_cancel
+        Whether it makes no difference what multiplies the weights of all rows of a class.
+    instead
+        Another loss, in words, where nothing can be learned by this one; empty where there is none to name.
     """
 
     scope: ClassVar[Scope] = "all"
     labels: ClassVar[Labels] = "binary"
     smooth: ClassVar[bool] = False
+    class_weights_cancel: ClassVar[bool] = False
+    instead: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -51,6 +57,10 @@ class TwoClassLoss(GroupLoss):
 
     def check_counts(self, positive: int, rows: int, name: object) -> None:
         """Raise `ParameterError` when the settings do not fit so many rows, some of them of the positive class."""
+
+    def of_part(self, part: float) -> Self:
+        """The loss for that part of the rows: what counts rows counts as many fewer."""
+        return self
 
     def threshold(self, z: Floats, y: Floats, c: Floats) -> float:
         """The score above which a row is best called positive, where only differences of scores matter."""

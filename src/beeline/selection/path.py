@@ -16,7 +16,7 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
-from beeline.losses import LevelLoss, get_loss
+from beeline.losses import LevelLoss, TwoClassLoss, get_loss
 from beeline.objective import Objective
 from beeline.objective.residual_correlation import chance_correlation
 from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
@@ -258,7 +258,9 @@ class _Search:
         loss = self.task.joint_loss or self.task.output_loss
         loss = loss if not len(runner.extra(k)) else loss.with_extra(runner.extra(k))
         z = runner.held_out_scores(k)
-        if isinstance(loss, LevelLoss):
+        if isinstance(loss, TwoClassLoss):
+            loss = loss.of_part(len(labels) / self.task.data.n_rows)
+        elif isinstance(loss, LevelLoss):
             z = loss.level_scores(z, runner.thresholds(k))
         return HeldOut(labels, z, weights, self.names, self.link, loss, groups, queries)
 

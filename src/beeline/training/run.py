@@ -203,9 +203,14 @@ def _has_small_labels(o: Objective, result: Result) -> bool:
 
 
 def _is_free(task: Task, results: list[Result]) -> bool:
-    """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask."""
+    """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask.
+
+    Of queries, whether labels differ or not: they have to do so within a query.
+    """
     if task.loss.labels == "none" or any(result.null or result.objective for result in results):
         return False
+    if task.loss.scope == "group" and task.loss.differences_only:
+        return True
     counts = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
     return bool(np.ptp(counts, axis=0).any())
 

@@ -132,9 +132,8 @@ def intercept_hessian(shard: Shard, h: Floats, *, loss: VectorLoss) -> tuple[Flo
     return (matrix,)
 
 
-def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, by_class: bool) -> tuple[Floats]:
-    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
-    k = u.shape[1]
+def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, k: int, by_class: bool) -> tuple[Floats]:
+    """Sums of the first k slopes of groups of rows, one row a group: classes, or rows with the same largest slope."""
     sums = np.zeros((k if by_class else 2 * k, k))
     group = y.astype(np.int64) if by_class else _alike(u)
     for j in range(k):
