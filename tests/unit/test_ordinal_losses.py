@@ -206,10 +206,11 @@ def test_convex_in_scores_and_thresholds_together(kind, seed):
     slope = loss.with_extra(thresholds, change).along(z, dz, 0.0, y, c)[1]
     assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-4)
     if not kind.smooth:
-        assert loss.extra_derivatives(z, y, c) is None
+        assert not loss.has_extra_curvatures
         return
     up, down = (loss.with_extra(thresholds + s).slopes_and_extra(z, y, c)[1] for s in (1e-6, -1e-6))
-    first, second = loss.extra_derivatives(z, y, c)
+    _, (first, second, total) = loss.derivatives_with_extra(z, y, c)
+    assert total == pytest.approx(value, rel=1e-14)
     np.testing.assert_array_equal(first, by_threshold)
     np.testing.assert_allclose(second, (up - down) / 2e-6, rtol=1e-5, atol=1e-7)
 

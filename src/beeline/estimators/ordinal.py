@@ -193,4 +193,5 @@ class OrdinalClassifier(LinearClassifier):
         extra : {"error", "ignore"}
             As for `predict`.
         """
-        return super().decision_function(X, extra=extra)
+        scores: Floats = super().decision_function(X, extra=extra)
+        return scores

@@ -210,12 +210,18 @@ class Loss(ABC):
         """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
         raise AttributeError(f"{type(self).__name__} owns no parameters")
 
-    def extra_derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats] | None:
-        """First and second derivatives of the sum by the parameters that the loss owns, where mixed ones are zero.
+    @property
+    def has_extra_curvatures(self) -> bool:
+        """Whether the second derivatives by the parameters that the loss owns are known; mixed ones are zero then."""
+        return False
 
-        None: they are not known.
+    def derivatives_with_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, tuple[Floats | float, ...]]:
+        """(slopes of the rows, the sums that belong to them): the derivatives by the parameters that the loss owns.
+
+        Where it `has_extra_curvatures`, also the second derivatives by them, and the sum of the losses.
         """
-        return None
+        slopes, by_extra = self.slopes_and_extra(z, y, c)
+        return slopes, (by_extra,)
 
     def best_extra(self, slopes: Floats, curvatures: Floats, reach: float) -> Floats:
         """The parameters that the loss owns which are the best for a quadratic model of these derivatives."""

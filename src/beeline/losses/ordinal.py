@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -153,9 +154,15 @@ class ThresholdLoss(LevelLoss, RowLoss):
         """(`slopes`, the derivatives of the sum by the thresholds)."""
         return self._derivatives(z, y, c)[1:3]
 
-    def extra_derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats] | None:
+    @property
+    def has_extra_curvatures(self) -> bool:
         """By the thresholds, of the logistic loss; by two of them at once there is no curvature."""
-        return self._derivatives(z, y, c)[2:] if self.smooth else None
+        return self.smooth
+
+    def derivatives_with_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, tuple[Floats | float, ...]]:
+        """All that there is, in one go."""
+        value, slopes, by_threshold, curvatures = self._derivatives(z, y, c)
+        return slopes, (by_threshold, curvatures, value) if self.smooth else (by_threshold,)
 
     def best_extra(self, slopes: Floats, curvatures: Floats, reach: float) -> Floats:
         """A step of Newton's along each threshold, no longer than the reach."""
@@ -254,13 +261,17 @@ class _ImmediateThreshold(ThresholdLoss):
         gives to min_{j≥k} θ_j to any above. So slopes may be handed down and up to where they cancel, as long as what
         is handed over is not negative: as long as no sum of the first ones exceeds their even share.
         """
-        t, settled = self.thresholds, by_extra.copy()
-        if np.any(t[1:] < t[:-1]):
-            return settled
-        for block in np.split(np.arange(len(t)), np.flatnonzero(t[1:] > t[:-1]) + 1):
-            mean = float(np.mean(by_extra[block]))
-            if not np.any(np.cumsum(by_extra[block] - mean)[:-1] > 0):
-                settled[block] = mean
+        t, given = self.thresholds.tolist(), by_extra.tolist()
+        if all(low < high for low, high in pairwise(t)) or any(low > high for low, high in pairwise(t)):
+            return by_extra
+        settled, begin = by_extra.copy(), 0
+        for end in range(1, len(t) + 1):
+            if end < len(t) and t[end] == t[begin]:
+                continue
+            mean = sum(given[begin:end]) / (end - begin)
+            if all(total <= 0 for total in accumulate(one - mean for one in given[begin : end - 1])):
+                settled[begin:end] = mean
+            begin = end
         return settled
 
 

@@ -200,7 +200,7 @@ def best_free(point: Point) -> Point:
     along them are zero as far as double precision goes; Newton's where the loss knows its curvatures by them.
     """
     o = point.objective
-    if o.n_free == o.parameters.n_extra and len(point.extra_derivatives[0]):
+    if o.n_free == o.parameters.n_extra and o.loss.has_extra_curvatures:
         return _best_own(point)
     free, inverse = point.theta[o.n_regularized :].copy(), None
     for _ in range(_MOST_STEPS):

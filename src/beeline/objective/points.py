@@ -107,6 +107,8 @@ class Point:
     @cached_property
     def loss(self) -> float:
         """Σ c_i l(z_i, y_i)."""
+        if self.objective.loss.has_extra_curvatures and "_loss_sum" not in vars(self):
+            return float(self._with_extra[1].value[2])
         return float(self._loss_sum.value[0] if "_loss_sum" in vars(self) else self._fetch("_loss"))
 
     def ask_loss(self) -> None:
@@ -199,10 +201,9 @@ class Point:
 
     @property
     def extra_derivatives(self) -> tuple[Floats, Floats]:
-        """First and second derivatives of the loss by the parameters that it owns; none where they are not known."""
-        o = self.objective
-        found = o.rows.sum(values.extra_derivatives, self.z, o.labels, o.costs, loss=o.loss_at(self.theta)).value
-        return found[0], found[1]
+        """First and second derivatives of the loss by the parameters that it owns, where these are known."""
+        first, second, *_ = self._with_extra[1].value
+        return first, second
 
     @property
     def slope_size(self) -> float:

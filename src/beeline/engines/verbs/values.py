@@ -19,7 +19,6 @@ __all__ = [
     "curvature_diagonals",
     "curvature_sample",
     "derivatives",
-    "extra_derivatives",
     "faults",
     "intercept_hessian",
     "interval_cut",
@@ -58,16 +57,10 @@ def slopes(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> Floa
 
 def slopes_and_extra(
     shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss
-) -> tuple[tuple[Floats], tuple[Floats]]:
-    """Slopes of every row, and the derivatives by the parameters that the loss owns, summed."""
-    slope, by_extra = within(loss, shard).slopes_and_extra(z, y, c)
-    return (slope,), (by_extra,)
-
-
-def extra_derivatives(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats, Floats]:
-    """First and second derivatives by the parameters that the loss owns, summed; none where they are not known."""
-    found = within(loss, shard).extra_derivatives(z, y, c)
-    return (np.zeros(0), np.zeros(0)) if found is None else found
+) -> tuple[tuple[Floats], tuple[Floats | float, ...]]:
+    """Slopes of every row, and the sums of `Loss.derivatives_with_extra`."""
+    slope, sums = within(loss, shard).derivatives_with_extra(z, y, c)
+    return (slope,), sums
 
 
 def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: Loss, value: Floats | float) -> tuple[float]:
