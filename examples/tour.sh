@@ -32,3 +32,6 @@ run python examples/rank.py
 
 say "9. One positive row in a hundred, and models that are trained for what they are judged by (examples/imbalanced.py)."
 run python examples/imbalanced.py
+
+say "10. Levels in an order, made at random (examples/ordinal.py)."
+run python examples/ordinal.py

@@ -1,9 +1,9 @@
 // Documents to places, at the highest Σ_i c_i f_π(i) − a_i b_π(i), where c and a fall with the places.
 //
-// By shortest augmenting paths with potentials, each O(n²), from where a sort leads: documents in an order s would be the
-// answer with potentials v that differ by ½(c_t + c_t+1)(f_s(t) − f_s(t+1)) + ½(a_t + a_t+1)(b_s(t+1) − b_s(t)) between
-// neighbours, if there were f alone and s its order, or b alone. Of some orders that is taken which leaves the fewest
-// places open; only these need a path. So O(k n²) where a has k entries that are not zero, O(n³) at most.
+// By shortest augmenting paths with potentials, each O(n²), from where a sort leads: documents in an order s would be
+// the answer with potentials v that differ by ½(c_t + c_t+1)(f_s(t) − f_s(t+1)) + ½(a_t + a_t+1)(b_s(t+1) − b_s(t))
+// between neighbours, if there were f alone and s its order, or b alone. Of some orders that is taken which leaves the
+// fewest places open; only these need a path. So O(k n²) where a has k entries that are not zero, O(n³) at most.
 #pragma once
 
 #include <algorithm>
@@ -28,15 +28,16 @@ class Assignment {
   // Afterwards `document_at(i)` has the document of place i.
   void solve(const Problem& p) {
     const std::size_t n = p.f.size();
+    const std::size_t paths = n - static_cast<std::size_t>(std::count(p.a.begin(), p.a.end(), 0.0));
     std::size_t most = 0;
     const double steep = p.c[0] - p.c[n - 1], deep = p.a[0] - p.a[n - 1];
     for (const auto& [by_f, by_b] : {Mix{1, 0}, Mix{0, 1}, Mix{steep, deep}}) {
-      const std::size_t placed = start(p, by_f, by_b);
-      if (placed > most || most == 0) {
-        most = std::max<std::size_t>(placed, 1);
+      const std::size_t placed = start(p, by_f, by_b);  // at least one
+      if (placed > most) {
+        most = placed;
         best_ = now_;
       }
-      if (placed == n) break;
+      if (placed == n || (paths < n && placed + paths >= n)) break;
     }
     std::swap(now_, best_);
     for (std::size_t i = 0; i < n; ++i)
@@ -50,7 +51,7 @@ class Assignment {
     double by_f, by_b;
   };
   struct State {
-    std::vector<double> u, v;                   // potentials of places and documents
+    std::vector<double> u, v;                    // potentials of places and documents
     std::vector<std::uint32_t> document, place;  // of each place, and of each document
   };
 

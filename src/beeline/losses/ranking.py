@@ -77,8 +77,8 @@ class QueryLoss(GroupLoss):
             query_losses(self.name, z, y, weights, starts, discounts, values, slopes)
         except RuntimeError as error:
             raise LabelError(
-                f"{error}, and finding the worst order of so many takes too long; round the relevances to fewer levels, "
-                "or take the loss 'pairwise_hinge', 'pairwise_logistic' or 'listnet'"
+                f"{error}, and finding the worst order of so many takes too long; round the relevances to fewer "
+                "levels, or take the loss 'pairwise_hinge', 'pairwise_logistic' or 'listnet'"
             ) from None
         return values, slopes, np.empty((len(values), 0))
 

@@ -158,20 +158,27 @@ def _is_worthless(result: Result) -> bool:
     return result.status is Status.FAILED or gained(result) <= _WORTHLESS
 
 
-def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = False) -> str:
-    what = "zero weights" if loss.differences_only else "its intercept alone"
-    if missed:
-        return f"the model is no better than {what}"
-    if free and hasattr(loss, "epsilon"):
+def _words_for_free(loss: Loss) -> str:
+    """Why zero weights cost nothing, where that is known."""
+    if hasattr(loss, "epsilon"):
         return (
             f"the model is its intercept alone: no label is farther from it than epsilon, {loss.epsilon:g}, so that "
             "nothing is left to learn; lower epsilon"
         )
-    if free and loss.differences_only:
+    if loss.differences_only:
         return (
-            "all weights are zero: no query has both more and less relevant rows, so that nothing is left to rank; look "
-            "at the labels and the query ids"
+            "all weights are zero: no query has both more and less relevant rows, so that nothing is left to rank; "
+            "look at the labels and the query ids"
         )
+    return ""
+
+
+def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = False) -> str:
+    what = "zero weights" if loss.differences_only else "its intercept alone"
+    if missed:
+        return f"the model is no better than {what}"
+    if free and (words := _words_for_free(loss)):
+        return words
     if loss.zero_is_optimal:
         return concern_about_zero(loss).sentence
     if isinstance(loss, Truncated):

@@ -63,8 +63,8 @@ class Targets:
         if self.groups is None:
             raise DataError(
                 Sentence(
-                    "the rows have no groups; give data with query ids (qid: in LIBSVM text), name the column of a table "
-                    "that holds them by ",
+                    "the rows have no groups; give data with query ids (qid: in LIBSVM text), name the column of a "
+                    "table that holds them by ",
                     Argument("query"),
                     ", or give groups=, one a row, in Python",
                 )
