@@ -156,8 +156,16 @@ def test_a_warm_start_and_onward():
         (lambda: fitted("all_threshold", costs="unit"), ParameterError, "costs has no meaning without loss='level_"),
         (lambda: fitted("level_pairs", costs=[[0, 1], [1, 0]]), ParameterError, "2 × 2 numbers, but there are 4"),
         (lambda: fitted("hinge"), ParameterError, "loss must be"),
-        (lambda: LinearModel("all_threshold", probability=True).fit(X, Y), ParameterError, "probability has no meaning"),
-        (lambda: LinearModel("all_threshold", fit_intercept="regularized").fit(X, Y), ParameterError, "in the place of"),
+        (
+            lambda: LinearModel("all_threshold", probability=True).fit(X, Y),
+            ParameterError,
+            "probability has no meaning",
+        ),
+        (
+            lambda: LinearModel("all_threshold", fit_intercept="regularized").fit(X, Y),
+            ParameterError,
+            "in the place of",
+        ),
         (lambda: LinearModel("all_threshold", multi_class="ovr").fit(X, Y), ParameterError, "multi_class|multiclass"),
         (lambda: LinearModel("all_threshold", solver="newton").fit(X, LEVELS), ParameterError, "curvature"),
     ],
