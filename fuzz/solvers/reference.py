@@ -46,7 +46,7 @@ class Reference:
             return float(o.strength * omega + self._sum(z))
 
     def _sum(self, z: np.ndarray) -> np.longdouble:
-        """Σ c_i l(z_i, y_i); of all rows together what the loss says, which has twins and brute force among the tests."""
+        """Σ c_i l(z_i, y_i); of all rows together what the loss says, which has twins among the tests."""
         loss = self.objective.loss
         if isinstance(loss, GroupLoss):
             return np.longdouble(loss.sum(z.astype(np.float64), self.labels, self.costs))

@@ -75,7 +75,7 @@ VARIANTS = [
     OrdinalClassifier("immediate_threshold_hinge"),
     OrdinalClassifier("all_threshold_hinge"),
     OrdinalClassifier("level_pairs"),
-    LinearModel(loss="all_threshold"),
+    LinearModel(loss="all_threshold_hinge"),
     LinearModel(loss="hinge", nonnegative=True),
     LinearModel(loss="roc_area", C=100.0),
     ROCClassifier(max_fpr=0.5),

@@ -120,13 +120,13 @@ def test_many_pairs_with_any_number_of_threads(same_bits):
     (value, _), slopes = same_bits(both)
     step = 1e-4 * np.sign(z)  # against the sums by levels of NumPy
     total = pairs = 0.0
-    for k, l in itertools.combinations(range(K), 2):
-        lower, higher = np.flatnonzero(y == k), np.flatnonzero(y == l)
+    for k, m in itertools.combinations(range(K), 2):
+        lower, higher = np.flatnonzero(y == k), np.flatnonzero(y == m)
         lower = lower[np.argsort(z[lower])]
         first = np.searchsorted(z[lower], z[higher] - 1, side="right")
         weight = np.append(np.cumsum(c[lower][::-1])[::-1], 0)[first]
         scores = np.append(np.cumsum((c * z)[lower][::-1])[::-1], 0)[first]
-        total += (l - k) * float(np.sum(c[higher] * ((1 - z[higher]) * weight + scores)))
+        total += (m - k) * float(np.sum(c[higher] * ((1 - z[higher]) * weight + scores)))
         pairs += c[lower].sum() * c[higher].sum()
     assert value == pytest.approx(total / pairs, rel=1e-10)
     moved = level_pairs(z + 1e-7 * step, y, c, matrix, np.empty(len(z)))[0]
@@ -205,11 +205,13 @@ def test_convex_in_scores_and_thresholds_together(kind, seed):
     ends = [loss.with_extra(thresholds + s * change).sum(z + s * dz, y, c) for s in (1e-6, -1e-6)]
     slope = loss.with_extra(thresholds, change).along(z, dz, 0.0, y, c)[1]
     assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-4)
-    if kind is AllThreshold:
-        up, down = (loss.with_extra(thresholds + s).slopes_and_extra(z, y, c)[1] for s in (1e-6, -1e-6))
-        np.testing.assert_allclose(loss.extra_curvatures(z, y, c), (up - down) / 2e-6, rtol=1e-5)
-    else:
-        assert loss.extra_curvatures(z, y, c) is None
+    if not kind.smooth:
+        assert loss.extra_derivatives(z, y, c) is None
+        return
+    up, down = (loss.with_extra(thresholds + s).slopes_and_extra(z, y, c)[1] for s in (1e-6, -1e-6))
+    first, second = loss.extra_derivatives(z, y, c)
+    np.testing.assert_array_equal(first, by_threshold)
+    np.testing.assert_allclose(second, (up - down) / 2e-6, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", THRESHOLDS)
@@ -352,5 +354,32 @@ def test_levels_by_their_names():
     assert AllThreshold(["7", 1, 3]).order(names).tolist() == [2, 0, 1]
     with pytest.raises(LabelError, match=r"the label 7.0 is none of the levels, which are 1, 3"):
         AllThreshold([1, 3]).order(names)
-    with pytest.raises(LabelError, match="no row .of positive weight. has the level '5'"):
+    with pytest.raises(LabelError, match=r"no row .of positive weight. has the level '5'"):
         AllThreshold([1, 3, 5, 7]).order(names)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_slopes_of_equal_thresholds_are_a_subgradient(seed):
+    """Also when they are divided among them; and zero at the best thresholds in order."""
+    random = np.random.default_rng(seed)
+    z, y = rows(random, 40)
+    y = np.where((y == 2) & (random.random(40) < 0.8), 4.0, y)  # a rare level
+    c = random.uniform(0.1, 2.0, 40)
+    loss = bound(ImmediateThreshold())
+    for thresholds in (np.zeros(4), np.array([-1.0, 0.2, 0.2, 1.0]), np.array([-1.0, -1.0, 1.0, 1.0])):
+        at = loss.with_extra(thresholds)
+        slopes, by_threshold = at.slopes_and_extra(z, y, c)
+        settled, value = at.settled_slopes(by_threshold), at.sum(z, y, c)
+        assert settled.sum() == pytest.approx(by_threshold.sum())
+        for spread in (1e-5, 1e-1, 10.0):
+            dz, change = spread * random.normal(size=40), spread * random.normal(size=4)
+            there = loss.with_extra(thresholds + change).sum(z + dz, y, c)
+            assert there >= value + float(slopes @ dz + settled @ change) - 1e-11 * (1 + spread)
+    opened = Threads().open(from_arrays(z[:, None]))
+    o = Objective(opened, opened.scatter(y), opened.scatter(c), loss, L2(), 1.0, "none")
+    best = o.at(np.append(1.0, random.normal(size=4))).with_best_intercept()
+    assert np.all(np.diff(best.theta[1:]) >= 0)
+    assert np.abs(best.free_slopes).max() <= 1e-12 * best.slope_size
+    for _ in range(40):  # no thresholds are better, in order or not
+        other = best.theta[1:] + random.choice([1e-3, 0.1, 2.0]) * random.normal(size=4)
+        assert loss.with_extra(other).sum(z, y, c) >= best.loss * (1 - 1e-13)

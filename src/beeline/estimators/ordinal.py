@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np
+
 from beeline._numbers import as_choice
 from beeline._sentences import Argument
 from beeline._types import Floats
@@ -39,13 +41,13 @@ class OrdinalClassifier(LinearClassifier):
 
     Parameters
     ----------
-    loss : str, default="all_threshold"
-        What a row costs. "all_threshold": each threshold is a logistic regression of what lies above it, so that a row
-        costs more the more thresholds it is beyond; it suits the mean absolute error, and has probabilities.
-        "immediate_threshold": only the two thresholds of the row's own level count, each a logistic regression between
-        neighbours; it has probabilities too. "all_threshold_hinge" and "immediate_threshold_hinge": the same with the
-        hinge. "level_pairs": the hinge of all pairs of rows of different levels, by `costs`; its thresholds are chosen
-        after training, and its C multiplies a mean, so that it hardly depends on the number of rows.
+    loss : str, default="immediate_threshold"
+        What a row costs. "immediate_threshold": the two thresholds of the row's own level count, each a logistic
+        regression between neighbours; it has probabilities, of which that of the predicted level is the largest.
+        "all_threshold": all thresholds do, each a logistic regression of what lies above it; it has probabilities too,
+        and predicts their median. "immediate_threshold_hinge" and "all_threshold_hinge": the same with the hinge.
+        "level_pairs": the hinge of all pairs of rows of different levels, by `costs`; its thresholds are chosen after
+        training, and its C multiplies a mean, so that it hardly depends on the number of rows.
     levels : list, default=None
         The levels from the lowest to the highest, by their names; each has to have rows. None: the labels as they are
         sorted, numbers by their size. It does not matter how far apart these are.
@@ -81,7 +83,7 @@ class OrdinalClassifier(LinearClassifier):
 
     def __init__(  # noqa: PLR0913 — scikit-learn takes every parameter by its name
         self,
-        loss: LevelLossName = "all_threshold",
+        loss: LevelLossName = "immediate_threshold",
         *,
         levels: Sequence[Any] | None = None,
         costs: Any = "linear",  # noqa: ANN401
@@ -148,7 +150,8 @@ class OrdinalClassifier(LinearClassifier):
     @property
     def coef_(self) -> Floats:
         """The weights w, of shape (1, n_features)."""
-        return from_level_columns(self._learned().weights).T
+        found: Floats = from_level_columns(self._learned().weights).T
+        return found
 
     @property
     def thresholds_(self) -> Floats:
@@ -160,7 +163,7 @@ class OrdinalClassifier(LinearClassifier):
     @property
     def intercept_(self) -> Floats:
         """Zero: thresholds take the place of an intercept."""
-        return 0.0 * self.thresholds_[:1]
+        return np.zeros(1)
 
     def position(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """Where each row lies among the thresholds: z = wᵀx.
@@ -173,8 +176,9 @@ class OrdinalClassifier(LinearClassifier):
             As for `predict`.
         """
         scores = super().decision_function(X, extra=extra)
-        apart: Floats = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
-        return apart + self.thresholds_[0]
+        apart = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
+        found: Floats = apart + self.thresholds_[0]
+        return found
 
     def decision_function(self, X: Any, *, extra: Extra = "error") -> Floats:  # noqa: ANN401
         """A score for each level, of shape (n_rows, K): the largest is that of the predicted one.

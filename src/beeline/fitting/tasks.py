@@ -157,10 +157,8 @@ def _check_two_classes(loss: TwoClassLoss, classes: Classes, weights: Floats | N
 def _refuse_of_levels(settings: Settings, loss: LevelLoss) -> None:
     for name, unset in (("multiclass", "auto"), ("probability", False)):
         if getattr(settings, name) != unset:
-            instead = "" if name == "multiclass" else "; take 'all_threshold' or 'immediate_threshold' to have some"
-            raise ParameterError(
-                Argument(name), f" has no meaning for the loss {loss.name!r} of levels{instead or '; leave it out'}"
-            )
+            instead = "leave it out" if name == "multiclass" else "'all_threshold' and 'immediate_threshold' have some"
+            raise ParameterError(Argument(name), f" has no meaning for the loss {loss.name!r} of levels; {instead}")
 
 
 def _numbers(y: AnyArray | LabelSets) -> Floats:

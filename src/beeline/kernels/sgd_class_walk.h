@@ -45,10 +45,10 @@ struct ClassTable {
   Columns2 columns;
   std::size_t k, padded, rows, d = 0, n_shrunk = 0;  // of the rows the first d are features, the first n_shrunk decay
   double largest = 0;                                // r² of those
-  std::vector<double> roots;  // r, close together: rows ask for them in any order
+  std::vector<double> roots;                         // r, close together: rows ask for them in any order
   std::vector<Centre> centres;
   std::vector<std::int32_t> centre;  // of each feature where some are centred: its place among these, or −1
-  ScaledRow centred;  // a row of zeros, by the columns that are centred
+  ScaledRow centred;                 // a row of zeros, by the columns that are centred
 
  private:
   void add_centre(std::size_t j, double mean) {

@@ -210,12 +210,24 @@ class Loss(ABC):
         """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
         raise AttributeError(f"{type(self).__name__} owns no parameters")
 
-    def extra_curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats | None:
-        """The second derivatives of the sum by the parameters that the loss owns, where mixed ones are zero.
+    def extra_derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats] | None:
+        """First and second derivatives of the sum by the parameters that the loss owns, where mixed ones are zero.
 
         None: they are not known.
         """
         return None
+
+    def best_extra(self, slopes: Floats, curvatures: Floats, reach: float) -> Floats:
+        """The parameters that the loss owns which are the best for a quadratic model of these derivatives."""
+        raise AttributeError(f"{type(self).__name__} knows no curvature of its parameters")
+
+    def in_order(self, extra: Floats) -> Floats:
+        """The parameters that the loss owns as a model has them, at which no loss is larger."""
+        return extra
+
+    def settled_slopes(self, by_extra: Floats) -> Floats:
+        """The derivatives by the parameters that the loss owns; where they meet in a kink, those nearest to zero."""
+        return by_extra
 
     @property
     def has_curvature(self) -> bool:

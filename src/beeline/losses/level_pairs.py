@@ -25,7 +25,7 @@ class LevelPairs(LevelLoss, GroupLoss):
 
     It bounds what pairs in the wrong order cost on average, a pair of levels k < l costing C(k, l), and weighing
     w_i·w_j. Sorted scores give the sum over all pairs in O(m log m + m·K), K levels: the published algorithm, with sums
-    for each level in place of counts where costs differ. Like every loss over all rows it is one number, J = Ω(w) + C·l.
+    for each level in place of counts. Like every loss over all rows it is one number, J = Ω(w) + C·l.
 
     Only the order of scores matters to it. The thresholds of a model are chosen after training: those at which the
     training rows have the least Σ w_i·C(y_i, ŷ_i), found exactly from the sorted scores.
@@ -72,7 +72,8 @@ class LevelPairs(LevelLoss, GroupLoss):
             return given
         levels = np.arange(n_levels)
         apart = np.abs(levels[:, None] - levels).astype(np.float64)
-        return {"linear": apart, "unit": np.minimum(apart, 1.0), "squared": apart**2}[self.costs]
+        by_name: dict[str, Floats] = {"linear": apart, "unit": np.minimum(apart, 1.0), "squared": apart**2}
+        return by_name[self.costs]
 
     def _matrix_for(self, y: Floats) -> Floats:
         """C of all levels; of labels that no fit has announced, of as many as there are."""

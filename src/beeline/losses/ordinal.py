@@ -4,8 +4,8 @@ Conventions
 -----------
 - Levels are numbered 0 … K−1 from the lowest on. A row is of level k where k thresholds lie below its score z; those
   are θ_0 ≤ … ≤ θ_{K−2}.
-- A model keeps a column for each level, s_k = kz − Σ_{j<k} θ_j. Neighbours differ by z − θ_k, so that the largest s_k is
-  that of the level that thresholds say.
+- A model keeps a column for each level, s_k = kz − Σ_{j<k} θ_j. Neighbours differ by z − θ_k, so that the largest s_k
+  is that of the level that thresholds say.
 - Thresholds take the place of an intercept: a shift of all scores and of them changes nothing.
 """
 
@@ -84,10 +84,6 @@ class LevelLoss(Loss):
         bound.n_levels = len(names)
         return bound
 
-    def in_order(self, thresholds: Floats) -> Floats:
-        """Thresholds in order at which no loss is larger."""
-        return thresholds
-
     def level_scores(self, z: Floats, thresholds: Floats) -> Floats:
         """s_k of every row for each level; of two levels s_1 − s_0."""
         w, b = level_columns(z.reshape(-1, 1), thresholds)
@@ -157,9 +153,13 @@ class ThresholdLoss(LevelLoss, RowLoss):
         """(`slopes`, the derivatives of the sum by the thresholds)."""
         return self._derivatives(z, y, c)[1:3]
 
-    def extra_curvatures(self, z: Floats, y: Floats, c: Floats) -> Floats | None:
-        """Where the loss is smooth; by two thresholds at once there is no curvature."""
-        return self._derivatives(z, y, c)[3] if self.smooth else None
+    def extra_derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats] | None:
+        """By the thresholds, of the logistic loss; by two of them at once there is no curvature."""
+        return self._derivatives(z, y, c)[2:] if self.smooth else None
+
+    def best_extra(self, slopes: Floats, curvatures: Floats, reach: float) -> Floats:
+        """A step of Newton's along each threshold, no longer than the reach."""
+        return self.thresholds + _newton_steps(slopes, curvatures, reach)
 
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """The sum where scores are z + t·dz, and thresholds have moved too, and its derivative by t."""
@@ -208,9 +208,9 @@ class _AllThreshold(ThresholdLoss):
             values, slopes = _of_margins(signs * (z[:, None] - self.thresholds), self.margin)
             return values.sum(axis=1), -signs * slopes
 
-    def in_order(self, thresholds: Floats) -> Floats:
+    def in_order(self, extra: Floats) -> Floats:
         """Sorted."""
-        return np.sort(thresholds)
+        return np.sort(extra)
 
 
 class _ImmediateThreshold(ThresholdLoss):
@@ -219,12 +219,11 @@ class _ImmediateThreshold(ThresholdLoss):
     In order these are φ(z − θ_{y−1}) + φ(θ_y − z), the sum over the two thresholds of the level (Shashua and Levin
     2002; explicit constraints in Chu and Keerthi 2005), whose optimum need not be in order: that of a rare level is
     not. With largest and smallest ones the loss is convex for any thresholds, since φ falls: φ(z − max θ) is the
-    largest of φ(z − θ_k). And it has its optimum where they are in order, as constraints would: with t_k = max_{j≤k} θ_j
-    in place of θ no lower one changes and no upper one falls, so that no loss rises.
+    largest of φ(z − θ_k). And it has its optimum where they are in order, as with constraints: if t_k = max_{j≤k} θ_j
+    takes the place of θ_k, no lower one changes and no upper one falls, so that no loss rises.
     """
 
     all_thresholds = False
-    smooth = False  # where thresholds meet
 
     def by_threshold(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Of the thresholds next to the level."""
@@ -239,15 +238,54 @@ class _ImmediateThreshold(ThresholdLoss):
                 slopes[rows[there], place] -= sign * slope
         return values, slopes
 
-    def in_order(self, thresholds: Floats) -> Floats:
+    def in_order(self, extra: Floats) -> Floats:
         """Each the largest of those up to it."""
-        return np.maximum.accumulate(thresholds)
+        return np.maximum.accumulate(extra)
+
+    def best_extra(self, slopes: Floats, curvatures: Floats, reach: float) -> Floats:
+        """The best thresholds in order: isotonic regression of the steps that each would take, by its curvature."""
+        steps = _newton_steps(slopes, curvatures, reach)
+        return _isotonic(self.thresholds + steps, np.maximum(curvatures, np.abs(slopes) / reach) + 1e-300)
+
+    def settled_slopes(self, by_extra: Floats) -> Floats:
+        """Those of thresholds that are equal divided among them evenly, where a subgradient has them so.
+
+        What a row of level k gives to max_{j<k} θ_j may as well be given to any equal threshold below, and what it
+        gives to min_{j≥k} θ_j to any above. So slopes may be handed down and up to where they cancel, as long as what
+        is handed over is not negative: as long as no sum of the first ones exceeds their even share.
+        """
+        t, settled = self.thresholds, by_extra.copy()
+        if np.any(t[1:] < t[:-1]):
+            return settled
+        for block in np.split(np.arange(len(t)), np.flatnonzero(t[1:] > t[:-1]) + 1):
+            mean = float(np.mean(by_extra[block]))
+            if not np.any(np.cumsum(by_extra[block] - mean)[:-1] > 0):
+                settled[block] = mean
+        return settled
 
 
 def _largest_so_far(values: Floats) -> Ints:
     """Where the largest of the values up to each is; the last one of several."""
     most, places = np.maximum.accumulate(values), np.arange(len(values))
     return np.maximum.accumulate(np.where(values == most, places, 0))
+
+
+def _newton_steps(slopes: Floats, curvatures: Floats, reach: float) -> Floats:
+    """A Newton step along each of some coordinates that do not know of each other, no longer than the reach."""
+    far = np.abs(slopes) > reach * curvatures
+    return np.where(far, -np.sign(slopes) * reach, -slopes / np.where(far | (curvatures <= 0), 1.0, curvatures))
+
+
+def _isotonic(targets: Floats, weights: Floats) -> Floats:
+    """The numbers in order that are nearest to the targets by weighted squares: neighbours out of order are pooled."""
+    pools: list[tuple[float, float, int]] = []  # of each its mean, weight and size
+    for target, weight in zip(targets.tolist(), weights.tolist(), strict=True):
+        mean, total, size = target, weight, 1
+        while pools and pools[-1][0] >= mean:
+            before, more, others = pools.pop()
+            mean, total, size = (mean * total + before * more) / (total + more), total + more, size + others
+        pools.append((mean, total, size))
+    return np.repeat([mean for mean, _, _ in pools], [size for _, _, size in pools])
 
 
 class AllThreshold(_AllThreshold):
@@ -276,8 +314,11 @@ class AllThresholdHinge(_AllThreshold):
 class ImmediateThreshold(_ImmediateThreshold):
     """log(1 + exp(θ_{y−1} − z)) + log(1 + exp(z − θ_y)): the thresholds of the row's level, by the logistic loss.
 
-    Each threshold is a logistic regression between neighbours: P(y = k+1) / P(y = k) = exp(z − θ_k).
+    Each threshold is a logistic regression between neighbours: P(y = k+1) / P(y = k) = exp(z − θ_k). Where thresholds
+    meet it has kinks, and none where it is looked at with the best thresholds only, as solvers for smooth losses do.
     """
+
+    smooth = True
 
     name = "immediate_threshold"
     formula = "log(1 + exp(θ_{y−1} − z)) + log(1 + exp(z − θ_y))"
@@ -292,4 +333,5 @@ class ImmediateThresholdHinge(_ImmediateThreshold):
     name = "immediate_threshold_hinge"
     formula = "max(0, 1 − (z − θ_{y−1})) + max(0, 1 − (θ_y − z))"
     summary = "levels in an order, each threshold with a margin to its neighbours"
+    smooth = False
     margin = "hinge"

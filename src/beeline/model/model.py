@@ -383,7 +383,8 @@ class Model:
                 f"row {first_row + row} has the label {names[row]}, which the model has never seen; it knows "
                 f"{shortened([str(name) for name in self.classes])}"
             )
-        return place.astype(np.int64)
+        numbers: Ints = place.astype(np.int64)
+        return numbers
 
     # Files
 

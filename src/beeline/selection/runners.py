@@ -23,7 +23,7 @@ from beeline.engines import RowVector
 from beeline.engines.verbs import columns
 from beeline.exceptions import ParameterError
 from beeline.kernels import dot
-from beeline.losses import LevelLoss, VectorLoss
+from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
 from beeline.objective.residual_correlation import feature_spreads, residual_correlation
 from beeline.selection.folds import Fold
@@ -186,8 +186,7 @@ class Runner(ABC):
     def extra(self, k: int) -> Floats:
         """The parameters that the loss owns, in fold k."""
         point = self.points[self.of_fold(k)][0]
-        extra = point.objective.parameters.extra(point.theta)
-        return point.objective.loss.in_order(extra) if isinstance(point.objective.loss, LevelLoss) else extra
+        return point.objective.loss.in_order(point.objective.parameters.extra(point.theta))
 
     def thresholds(self, k: int) -> Floats:
         """The thresholds between levels in fold k: those of the loss, or those that suit the rows it trains on."""

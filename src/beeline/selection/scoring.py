@@ -104,10 +104,8 @@ class HeldOut:
         return self.loss.measured(self.z[here, 0], signs, weights[here])
 
     def _by_group(self, loss: GroupLoss) -> Evaluated:
-        z, y = (
-            (self._scores if isinstance(loss, LevelLoss) or self.z.shape[1] == 1 else self.z),
-            np.asarray(self.labels, np.float64),
-        )
+        single = isinstance(loss, LevelLoss) or self.z.shape[1] == 1
+        z, y = (self._scores if single else self.z), np.asarray(self.labels, np.float64)
         if self.groups is None:
             starts = None
         else:
@@ -264,8 +262,8 @@ def get_metric(
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
     the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
     of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none; of a loss of
-    two classes over all rows, and of one of queries, the measure that it bounds; of levels by how many they are wrong. `queries` says whether rows belong to
-    queries, without which rankings cannot be judged.
+    two classes over all rows, and of one of queries, the measure that it bounds; of levels how many lie between.
+    `queries` says whether rows belong to queries, without which rankings cannot be judged.
     """
     numbers = loss is None or loss.labels == "real"
     if isinstance(loss, TwoClassLoss):

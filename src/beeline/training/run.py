@@ -255,11 +255,10 @@ def _check_tied(objective: Objective) -> None:
 
 def extra_of(objectives: list[Objective], thetas: list[Floats]) -> Floats | None:
     """The parameters that the loss owns, as `Trained` has them."""
-    p, loss = objectives[0].parameters, objectives[0].loss
+    p = objectives[0].parameters
     if not p.n_extra:
         return None
-    extra = p.extra(thetas[0]).copy()
-    return loss.in_order(extra) if isinstance(loss, LevelLoss) else extra
+    return objectives[0].loss.in_order(p.extra(thetas[0]).copy())
 
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:

@@ -83,12 +83,18 @@ def gradient(shard: Shard, u: Floats, *, intercept: bool) -> tuple[Floats | floa
 def hessian_product(
     shard: Shard, h: Floats, *, w: Floats, b: Floats | float, loss: RowLoss
 ) -> tuple[Floats | float, ...]:
-    """Xᵀ of every row's Hessian times its scores by (w, b), and what an intercept gets."""
+    """Xᵀ of every row's Hessian times its scores by (w, b), and what an intercept gets.
+
+    Where scores of classes are sums, the rows see those: sums of weights and of products are fewer than of scores.
+    """
     if not isinstance(loss, VectorLoss):
         return shard.gram_matvec(h, w, float(b))
-    if loss.has_softmax_curvature:
-        return (shard.softmax_gram_matvec(h, w, np.asarray(b)),)
-    return (shard.transposed(loss.hessian_products(h, shard.block.scores(w) + b)),)
+    inner, w, shift = loss.class_loss, loss.to_classes(w), loss.to_classes(np.atleast_2d(b))[0]
+    if inner.has_softmax_curvature:
+        product = shard.softmax_gram_matvec(h, w, shift)
+    else:
+        product = shard.transposed(inner.hessian_products(h, shard.block.scores(w) + shift))
+    return (loss.slopes_from_classes(product),)
 
 
 def hessian(

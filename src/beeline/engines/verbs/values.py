@@ -19,7 +19,7 @@ __all__ = [
     "curvature_diagonals",
     "curvature_sample",
     "derivatives",
-    "extra_curvatures",
+    "extra_derivatives",
     "faults",
     "intercept_hessian",
     "interval_cut",
@@ -64,10 +64,10 @@ def slopes_and_extra(
     return (slope,), (by_extra,)
 
 
-def extra_curvatures(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats]:
-    """The second derivatives by the parameters that the loss owns, summed; none where they are not known."""
-    found = within(loss, shard).extra_curvatures(z, y, c)
-    return (np.zeros(0) if found is None else found,)
+def extra_derivatives(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats, Floats]:
+    """First and second derivatives by the parameters that the loss owns, summed; none where they are not known."""
+    found = within(loss, shard).extra_derivatives(z, y, c)
+    return (np.zeros(0), np.zeros(0)) if found is None else found
 
 
 def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: Loss, value: Floats | float) -> tuple[float]:
@@ -132,9 +132,8 @@ def intercept_hessian(shard: Shard, h: Floats, *, loss: VectorLoss) -> tuple[Flo
     return (matrix,)
 
 
-def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, by_class: bool) -> tuple[Floats]:
-    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
-    k = u.shape[1]
+def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, k: int, by_class: bool) -> tuple[Floats]:
+    """Sums of the first k slopes of groups of rows, one row a group: classes, or rows with the same largest slope."""
     sums = np.zeros((k if by_class else 2 * k, k))
     group = y.astype(np.int64) if by_class else _alike(u)
     for j in range(k):

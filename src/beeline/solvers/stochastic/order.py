@@ -51,7 +51,8 @@ class RandomRows:
     places into a pool, a quarter of the memory, batch by batch; a portion takes an eighth of the rows of each of the
     eight batches that are there, and then the oldest makes room for the next one. So each byte is read once a pass, and
     rows that lie sorted by their class come mixed all the same. (A window that slides over the rows as they lie would
-    show one class after the other.) Portions are made while the one before is learned from.
+    show one class after the other.) A portion is mixed while the one before is learned from, and the batch behind it is
+    read meanwhile, on a thread of its own.
 
     A run is a chunk, or several where more than 64 of these fit the pool. Where not even 16 do, runs are parts of
     chunks, which are read several times.
