@@ -41,7 +41,7 @@ def test_levels_by_their_names(quickly, tmp_path, table, loss):
 
 
 def test_a_search_by_levels(quickly, table):
-    args = ("train", *table, "-o", "m", "--loss", "all_threshold", "--levels", "low,middle,high", "--c", "auto")
+    args = ("train", *table, "-o", "m", "--loss", "all_threshold", "--levels", "low,middle,high", "--C", "auto")
     done_well(quickly(*args, "--folds", "3"))
     assert "level_mae" in done_well(quickly("select", *table, "--loss", "all_threshold", "--levels", "low,middle,high"))
 

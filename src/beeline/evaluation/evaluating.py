@@ -28,9 +28,10 @@ from beeline.evaluation.paired import Comparison, RowPairs, compared
 from beeline.evaluation.queries import QueryAnswers, measures_named, notes_about, ranks_queries
 from beeline.evaluation.values import ValueAnswers
 from beeline.exceptions import DataError, LabelError, ParameterError
-from beeline.losses import LOSSES, LabelTree
+from beeline.losses import LabelTree
 from beeline.model.file import load_model
 from beeline.model.label_trees import label_tree_of
+from beeline.model.levels import levels_of
 from beeline.model.model import Model
 from beeline.model.walk import Walk
 from beeline.query_measures import QueryMeasure
@@ -331,8 +332,7 @@ class _Answers:
         """What is measured of mistakes that are near or far: of classes in a tree, and of levels."""
         if tree is not None:
             return tree_measures(table, tree, names)
-        kind = LOSSES.get(self.model.loss)
-        return level_measures(table) if kind is not None and kind.labels == "levels" else {}
+        return level_measures(table) if levels_of(self.model) is not None else {}
 
     def _check(self, labels: object, recipe: Recipe | None) -> None:
         """Raise where the labels are not of the kind that the model predicts."""

@@ -95,8 +95,8 @@ def level_columns(column: Floats, thresholds: Floats) -> tuple[Floats, Floats]:
     """(k times the column for each level k, −Σ_{j<k} θ_j); of two levels their difference."""
     if len(thresholds) == 1:
         return column.copy(), -thresholds
-    sums = np.append(0.0, np.cumsum(thresholds))
-    return column * np.arange(len(sums)), -sums
+    sums = np.append(0.0, -np.cumsum(thresholds))
+    return column * np.arange(len(sums)), sums
 
 
 def from_level_columns(columns: Floats) -> Floats:
