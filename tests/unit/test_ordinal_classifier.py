@@ -173,3 +173,15 @@ def test_a_warm_start_and_onward():
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("loss", ["all_threshold", "immediate_threshold"])
+def test_an_onnx_graph_has_the_probabilities(loss, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = fitted(loss)
+    model.model_.to_onnx(tmp_path / "m.onnx", "float64")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    names = [one.name for one in session.get_outputs()]
+    found = dict(zip(names, session.run(None, {session.get_inputs()[0].name: X}), strict=True))
+    np.testing.assert_array_equal(found["label"], model.predict(X))
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-12)

@@ -175,7 +175,7 @@ class OrdinalClassifier(LinearClassifier):
         extra : {"error", "ignore"}
             As for `predict`.
         """
-        scores = super().decision_function(X, extra=extra)
+        scores: Floats = super().decision_function(X, extra=extra)
         apart = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
         found: Floats = apart + self.thresholds_[0]
         return found

@@ -1,8 +1,8 @@
 // The hinge of all pairs of rows of different levels, and its slopes, without looking at pairs.
 //
-// A pair with y_i < y_j costs C(y_i, y_j)·(1 + z_i − z_j) where that is positive. Down the sorted scores, the rows i with
-// z_i > z_j − 1 only become more: for every level, their weight and what they cost together grow by positive terms, so
-// that nothing cancels. Up the scores, so do the rows j that a row i makes a pair with.
+// A pair with y_i < y_j costs C(y_i, y_j)·(1 + z_i − z_j) where that is positive. Down the sorted scores, the rows i
+// with z_i > z_j − 1 only become more: for every level, their weight and what they cost together grow by positive
+// terms, so that nothing cancels. Up the scores, so do the rows j that a row i makes a pair with.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>

@@ -59,10 +59,10 @@ struct Thresholds {
   bool all;
   std::vector<std::size_t> lower, upper;  // of the thresholds up to each the largest, and of those from it on the least
 
-  Thresholds(const double* given, std::size_t n, bool with_all) : values(given), count(n), all(with_all), lower(n), upper(n) {
+  Thresholds(const double* given, std::size_t n, bool with_all)
+      : values(given), count(n), all(with_all), lower(n), upper(n) {
     for (std::size_t k = 1; k < n; ++k) lower[k] = values[k] >= values[lower[k - 1]] ? k : lower[k - 1];
-    for (std::size_t k = n; k-- > 0;)
-      upper[k] = k + 1 == n || values[k] <= values[upper[k + 1]] ? k : upper[k + 1];
+    for (std::size_t k = n; k-- > 0;) upper[k] = k + 1 == n || values[k] <= values[upper[k + 1]] ? k : upper[k + 1];
   }
 };
 
@@ -113,17 +113,18 @@ double level_thresholds(Vector z, Vector y, Vector c, Vector thresholds, bool al
   {
     nb::gil_scoped_release release;
     for (std::size_t i = 0; i < n; ++i) valid = valid && labels[i] >= 0 && labels[i] <= static_cast<double>(count);
-    if (valid) parallel_for(n_tasks, [&](std::size_t task) {
-      const std::size_t begin = task * per_task, end = std::min(n, begin + per_task);
-      Sums& sums = parts[task];
-      if (out != nullptr) {
-        sums.slopes.assign(count, 0.0);
-        sums.curvatures.assign(count, 0.0);
-      }
-      const auto add = logistic ? (out ? add_rows<LogisticMargin, true> : add_rows<LogisticMargin, false>)
-                                : (out ? add_rows<HingeMargin, true> : add_rows<HingeMargin, false>);
-      add(given, scores, labels, costs, begin, end, out, sums);
-    }, threads);
+    if (valid)
+      parallel_for(n_tasks, [&](std::size_t task) {
+        const std::size_t begin = task * per_task, end = std::min(n, begin + per_task);
+        Sums& sums = parts[task];
+        if (out != nullptr) {
+          sums.slopes.assign(count, 0.0);
+          sums.curvatures.assign(count, 0.0);
+        }
+        const auto add = logistic ? (out ? add_rows<LogisticMargin, true> : add_rows<LogisticMargin, false>)
+                                  : (out ? add_rows<HingeMargin, true> : add_rows<HingeMargin, false>);
+        add(given, scores, labels, costs, begin, end, out, sums);
+      }, threads);
   }
   if (!valid) throw std::invalid_argument("a label that is the number of no level");
   double value = 0;

@@ -154,7 +154,9 @@ class _Graph(OnnxNodes):
         upper = self.op("Slice", scores, self.whole([1]), self.whole([n_levels]), axis)
         apart = np.zeros((n_levels - 1, n_levels))
         apart[first, first], apart[first, first + 1] = -1.0, 1.0
-        falls = self.op("MatMul", self.op("Sigmoid", self.op("Sub", upper, lower)), self.constant(apart.astype(self.type)))
+        falls = self.op(
+            "MatMul", self.op("Sigmoid", self.op("Sub", upper, lower)), self.constant(apart.astype(self.type))
+        )
         found = self.op("Add", falls, self.constant(np.eye(1, n_levels).astype(self.type)))
         self._output("Max", "probabilities", [None, n_levels], found, self.number(0))
 

@@ -71,12 +71,12 @@ def top_features(model: Model, most: int) -> list[Facts]:
         size = np.abs(weights)
         largest = np.argpartition(-size, most)[:most] if most < len(size) else np.arange(len(size))
         order = largest[np.lexsort((largest, -size[largest]))]
-        features = [
+        features: list[Facts] = [
             {"feature": model.feature_name(int(j)), "weight": float(weights[j])} for j in order if weights[j] != 0
         ]
         name = model.output_name(output) if model.classes is None else names[1 if model.kind == "binary" else output]
-        if levels is not None:
-            found.append({"output": "higher levels", "intercept": None, "features": features})
-            continue
-        found.append({"output": name, "intercept": float(model.intercepts[output]), "features": features})
+        intercept = None if levels is not None else float(model.intercepts[output])
+        found.append(
+            {"output": name if levels is None else "higher levels", "intercept": intercept, "features": features}
+        )
     return found
