@@ -29,3 +29,9 @@ run python examples/label_tree.py out/train.store out/test.store
 
 say "8. Rank the documents of queries, made at random (examples/rank.py)."
 run python examples/rank.py
+
+say "9. One positive row in a hundred, and models that are trained for what they are judged by (examples/imbalanced.py)."
+run python examples/imbalanced.py
+
+say "10. Levels in an order, made at random (examples/ordinal.py)."
+run python examples/ordinal.py

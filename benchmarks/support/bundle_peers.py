@@ -50,10 +50,16 @@ class SvmPerf:
                 break
         return seconds, value, tolerance
 
+    def train_for(self, o: Objective, loss: int, c: float) -> tuple[float, float]:
+        """(seconds, J) by another loss of its, at its own default tolerance."""
+        return self._run(o, ["-l", str(loss), "-c", repr(c), "--b", "0", "-v", "1"])
+
     def _train(self, o: Objective, tolerance: float) -> tuple[float, float]:
+        return self._run(o, ["-c", repr(1 / (100 * o.strength)), "-e", repr(tolerance), "--b", "0", "-v", "1"])
+
+    def _run(self, o: Objective, options: list[str]) -> tuple[float, float]:
         """Processor time of the training alone, where the program tells it."""
         model = self.rows.with_suffix(".model")
-        options = ["-c", repr(1 / (100 * o.strength)), "-e", repr(tolerance), "--b", "0", "-v", "1"]
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         said = subprocess.run(
             [self.program, *options, str(self.rows), str(model)], capture_output=True, text=True, check=True

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from beeline.data.core.arrays import from_arrays
-from beeline.losses import LOSSES, Loss, VectorLoss, get_loss
+from beeline.losses import LOSSES, Loss, TwoClassLoss, VectorLoss, get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.solvers.auto import SOLVERS, choose_solver
@@ -19,6 +19,8 @@ __all__ = ["Problem", "make_problem"]
 _PASSES = 150  # enough for most; a bundle of more planes takes a minute
 # Mistakes show on small problems too, of which a minute has more.
 _ROWS, _FEATURES = (2, 3, 5, 10, 20, 50, 120), (1, 2, 3, 5, 10, 30, 60)
+_WEIGHTS = ("same", "same", "some zero", "many sizes", "one heavy")
+_COUNTING = ("precision", "recall")  # losses that count rows, so that weights must be multiples of one
 _OFTEN = (0.1, 0.15, 0.2, 0.25, 0.2, 0.07, 0.03)
 
 
@@ -41,9 +43,13 @@ def make_problem(seed: int) -> Problem:
     outputs = _outputs(loss, random)
     X, how = _rows(random, n, d)
     y, labels = _labels(random, loss, X, outputs)
-    costs, weights = _costs(random, n, y if loss.classifies else None)
+    counted = loss.name in _COUNTING
+    costs, weights = _costs(random, n, ("same", "same", "some zero") if counted else _WEIGHTS)
+    if isinstance(loss, TwoClassLoss):
+        loss = _fitting(loss, y, costs)
     regularizer = _regularizer(random)
-    intercept = "none" if loss.labels == "none" else str(random.choice(["free", "free", "regularized", "none"]))
+    without = loss.labels == "none" or loss.differences_only
+    intercept = "none" if without else str(random.choice(["free", "free", "regularized", "none"]))
     sparse = random.random() < 0.3
     data = from_arrays(scipy.sparse.csr_array(X) if sparse else X)
     o = Objective.of(data, y, costs, loss, regularizer, 1.0, intercept, n_outputs=outputs)
@@ -54,8 +60,14 @@ def make_problem(seed: int) -> Problem:
 
 
 def _loss(random: np.random.Generator) -> Loss:
-    name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex)))
-    settings = {}
+    name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex and kind.scope != "group")))
+    settings: dict[str, float] = {}
+    if name == "roc_area":
+        settings["max_fpr"] = float(random.choice([1.0, 1.0, random.uniform(0.01, 1.0)]))
+    if name == "f_beta":
+        settings["beta"] = float(random.choice([1.0, 10 ** random.uniform(-2, 2)]))
+    if name in _COUNTING:
+        settings["k"] = int(random.choice([1, 2, 5, 30]))
     if name in ("smoothed_hinge", "huber_hinge", "soft_hinge", "soft_quantile", "soft_epsilon_insensitive"):
         settings["width"] = float(10 ** random.uniform(-2, 1))
     if name in ("huber", "pseudo_huber"):
@@ -151,9 +163,17 @@ def _labels(random: np.random.Generator, loss: Loss, X: np.ndarray, k: int) -> t
     return y, words
 
 
-def _costs(random: np.random.Generator, n: int, y: np.ndarray | None) -> tuple[np.ndarray, str]:
+def _fitting(loss: TwoClassLoss, y: np.ndarray, c: np.ndarray) -> TwoClassLoss:
+    """The loss with as large a k as the rows allow, where it has one."""
+    if loss.name not in _COUNTING:
+        return loss
+    rows = (c > 0) & ((y > 0) | (loss.name == "recall"))
+    return get_loss(loss.name, k=max(1, min(loss.k, int(rows.sum()))))
+
+
+def _costs(random: np.random.Generator, n: int, kinds: tuple[str, ...]) -> tuple[np.ndarray, str]:
     C = 10 ** (random.uniform(-6, 6) if random.random() < 0.5 else random.uniform(-2, 3))
-    kind = str(random.choice(["same", "same", "some zero", "many sizes", "one heavy"]))
+    kind = str(random.choice(kinds))
     c = np.ones(n)
     if kind == "some zero":
         c = random.integers(0, 3, size=n).astype(float)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize
 
-from beeline.losses import RowLoss, VectorLoss
+from beeline.losses import GroupLoss, Loss, RowLoss
 from beeline.objective import Objective
 
 __all__ = ["Reference"]
@@ -42,10 +42,17 @@ class Reference:
         weights = theta[: o.n_regularized].astype(np.longdouble)
         with np.errstate(all="ignore"):
             z = self.matrix.astype(np.longdouble) @ w + b
-            losses, _ = o.loss.value_and_grad(z, self.labels.astype(np.longdouble))
             omega = o.regularizer.l1 * np.abs(weights).sum() + 0.5 * o.regularizer.l2 * (weights**2).sum()
-            counted = np.where(self.costs > 0, losses, 0)
-            return float(o.strength * omega + (self.costs * counted).sum())
+            return float(o.strength * omega + self._sum(z))
+
+    def _sum(self, z: np.ndarray) -> np.longdouble:
+        """Σ c_i l(z_i, y_i); of all rows together what the loss says, which has twins among the tests."""
+        loss = self.objective.loss
+        if isinstance(loss, GroupLoss):
+            return np.longdouble(loss.sum(z.astype(np.float64), self.labels, self.costs))
+        losses, _ = loss.value_and_grad(z, self.labels.astype(np.longdouble))
+        counted = np.where(self.costs > 0, losses, 0)
+        return (self.costs * counted).sum()
 
     def lowest(self, starts: list[np.ndarray], others: list[np.ndarray]) -> float:
         """The least J among all points, and of those that SciPy's L-BFGS-B finds from the starts."""
@@ -57,7 +64,7 @@ class Reference:
                 best = min(best, self.value(theta))
         return best
 
-    def _losses(self) -> list[RowLoss]:
+    def _losses(self) -> list[Loss]:
         loss = self.objective.loss
         if loss.smooth:
             return [loss]
@@ -66,7 +73,7 @@ class Reference:
             return [loss.smoothed(part * width) for part in _WIDTHS]
         return [loss]
 
-    def _descend(self, theta: np.ndarray, loss: RowLoss) -> np.ndarray:
+    def _descend(self, theta: np.ndarray, loss: Loss) -> np.ndarray:
         """L-BFGS-B over positive and negative parts of the weights, each in units of its feature's size."""
         o, y, costs = self.objective, self.labels, self.costs
         k, n, m = o.n_outputs, o.n_weights, o.n_regularized
@@ -83,14 +90,12 @@ class Reference:
         def both(v: np.ndarray) -> tuple[float, np.ndarray]:
             weights = np.append(v[:m] - v[m : 2 * m], v[2 * m :]) * unit
             w, b = o.split(weights)
-            losses, slopes = loss.value_and_grad(self.matrix @ w + b, y)
-            c = costs if not isinstance(loss, VectorLoss) else costs[:, None]
-            u = c * slopes
+            total, u = _sum_and_slopes(loss, self.matrix @ w + b, y, costs)
             gradient = (self.matrix.T @ u).ravel()
             gradient = np.append(gradient, u.sum(axis=0)) if o.has_intercept else gradient
             smooth = gradient[:m] + l2 * weights[:m]
             sizes = (v[:m] + v[m : 2 * m]) * unit[:m]
-            value = float(l1 * sizes.sum() + 0.5 * l2 * (weights[:m] ** 2).sum() + costs @ losses)
+            value = float(l1 * sizes.sum() + 0.5 * l2 * (weights[:m] ** 2).sum() + total)
             slope = np.concatenate([(smooth + l1) * unit[:m], (l1 - smooth) * unit[:m], gradient[m:] * unit[m:]])
             if not (np.isfinite(value) and np.isfinite(slope).all()):
                 return 1e300, np.zeros_like(slope)
@@ -102,3 +107,12 @@ class Reference:
             start = np.concatenate([np.maximum(scaled[:m], 0), np.maximum(-scaled[:m], 0), scaled[m:]])
             found = minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
             return np.append(found[:m] - found[m : 2 * m], found[2 * m :]) * unit
+
+
+def _sum_and_slopes(loss: Loss, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> tuple[float, np.ndarray]:
+    """Σ c_i l(z_i, y_i) and its derivatives by the scores."""
+    if isinstance(loss, GroupLoss):
+        return loss.sum(z, y, c), loss.slopes(z, y, c)
+    assert isinstance(loss, RowLoss)
+    losses, slopes = loss.value_and_grad(z, y)
+    return float(c @ losses), (c if slopes.ndim == 1 else c[:, None]) * slopes

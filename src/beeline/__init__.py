@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from beeline.estimators import LogisticRegression as LogisticRegression
     from beeline.estimators import MultiTaskRegressor as MultiTaskRegressor
     from beeline.estimators import NoveltyDetector as NoveltyDetector
+    from beeline.estimators import OrdinalClassifier as OrdinalClassifier
     from beeline.estimators import PoissonRegressor as PoissonRegressor
     from beeline.estimators import PrecisionAtK as PrecisionAtK
     from beeline.estimators import QuantileRegressor as QuantileRegressor
@@ -87,6 +88,7 @@ _HOMES = {
     "Model": "beeline.model",
     "MultiTaskRegressor": "beeline.estimators",
     "NoveltyDetector": "beeline.estimators",
+    "OrdinalClassifier": "beeline.estimators",
     "PoissonRegressor": "beeline.estimators",
     "PrecisionAtK": "beeline.estimators",
     "QuantileRegressor": "beeline.estimators",

@@ -72,6 +72,7 @@ def learned_labels(loss, X, seed=2):
     kinds = {
         "binary": (z > 0).astype(int),
         "classes": several.argmax(axis=1),
+        "levels": (z > 0).astype(int),
         "sets": (several > 0.5).astype(int),
         "vectors": several,
     }

@@ -28,7 +28,7 @@ ROWS = np.random.default_rng(0).normal(size=(50, 4)) + 0.5
 def problem(loss, regularizer=REGULARIZERS[0], intercept="free", X=ROWS, y=None):
     y = learned_labels(loss, X).astype(float) if y is None else y
     y = np.where(y > 0, 1.0, -1.0) if loss.labels in ("binary", "sets") else y
-    intercept = "regularized" if loss.labels == "none" else intercept
+    intercept = "regularized" if loss.labels == "none" else "none" if loss.differences_only else intercept
     outputs = 3 if isinstance(loss, VectorLoss) else 1
     return Objective.of(from_arrays(X), y, np.ones(len(X)), loss, regularizer, 1.0, intercept, n_outputs=outputs)
 
@@ -46,6 +46,8 @@ def test_auto_has_a_solver(name, regularizer):
 
 
 def who(loss, regularizer):
+    if loss.n_extra(1):
+        return "lbfgs" if loss.smooth else "bundle"
     if not loss.has_curvature:
         others = "bundle" if isinstance(loss, VectorLoss) else "interior_point"
         return others if regularizer.l1 else WITH_L2.get(loss.name, others)

@@ -41,7 +41,7 @@ def marked(names):
 
 def scores(loss, rows, y, folds=FOLDS):
     """(the scores of the mean of the folds' models at the best C, the search)."""
-    intercept = "none" if loss.labels == "none" else "free"
+    intercept = "none" if loss.labels == "none" or loss.differences_only else "free"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # a perceptron's
         found = select_C(rows, loss, y, folds=folds, tol=1e-8 if loss.smooth else 1e-5, intercept=intercept)

@@ -30,6 +30,8 @@ def usual_metric(loss):
             return name
     if loss.labels in ("sets", "vectors"):
         return "loss"
+    if loss.labels == "levels":
+        return "level_mae"
     return "accuracy" if loss.classifies else "rmse"
 
 

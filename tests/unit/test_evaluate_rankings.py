@@ -45,7 +45,8 @@ def test_means_over_the_queries(weights, memory):
         np.testing.assert_array_equal(found.by_query.measures[name], values)
         assert found.measures[name] == pytest.approx(ranked.mean(values), rel=1e-14)
     assert found.to_json()["queries"] == {"count": len(ranked), "without_relevant": ranked.n_without}
-    assert found.notes[-1].startswith(f"{ranked.n_without} queries have no relevant row, and count 0")
+    said = f"{ranked.n_without} queries have no relevant row, and count 0 in every mean"
+    assert [note for note in found.notes if "no relevant row" in note] == [said]
 
 
 def ranked_weights(weights):
@@ -258,3 +259,14 @@ def test_a_loss_that_ranks_is_measured_by_rankings_alone(monkeypatch):
         evaluate(model, X, Y)
     against = evaluate(model, X, Y, groups=QUERIES, against=MODEL)
     assert against.against.unit == "query"
+
+
+def test_queries_shorter_than_k_are_told_where_that_matters():
+    y, z = np.array([1.0, 0, 0, 1, 0, 1]), np.arange(6.0)[:, None]
+    model = LinearModel("squared").fit(z, y).model_
+    data = ArrayDataset(Block(z, 1, labels=y, queries=np.array([1, 1, 2, 2, 2, 3])))
+    notes = evaluate(model, data, measures=["ndcg@3", "ndcg@3:letor4", "precision@2"]).notes
+    assert notes[-2:] == (
+        "2 queries have relevant rows but fewer than 3 in all, and ndcg@3:letor4 is 0 there, as LETOR has it",
+        "1 query has relevant rows but fewer than 2 in all, and precision@2 is divided by that all the same",
+    )

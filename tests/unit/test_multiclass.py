@@ -15,7 +15,7 @@ from beeline.objective import Objective
 from beeline.regularizers import L1, L2
 from beeline.solvers.newton import preconditioning
 from beeline.solvers.newton.newton import Newton
-from beeline.solvers.newton.preconditioning import Blocks
+from beeline.solvers.newton.preconditioning import blocks_of, cost_of_blocks
 from beeline.training.run import train
 from beeline.training.task import Task
 
@@ -158,7 +158,7 @@ class TestBlocks:
         point = o.at(0.1 * np.random.default_rng(0).normal(size=o.size))
         hessian = np.array([point.hessian_product(row) for row in np.eye(o.size)])
         m = o.size // 4
-        blocks = Blocks.of(point)
+        blocks = blocks_of(point)
         r = np.random.default_rng(1).normal(size=o.size)
         p, rho = blocks.start(r)
         for k in range(4):
@@ -172,7 +172,7 @@ class TestBlocks:
         o = self.objective(intercept)
         usual = Newton(tol=1e-10).solve(o)
         asked = []
-        monkeypatch.setattr(Blocks, "cost", lambda objective: asked.append(objective) or 0.0)
+        monkeypatch.setattr(preconditioning, "cost_of_blocks", lambda objective: asked.append(objective) or 0.0)
         result = Newton(tol=1e-10).solve(o, callback=lambda step: None)  # a kernel would take all steps at once
         assert asked
         assert result.gap <= 1e-10
@@ -180,10 +180,10 @@ class TestBlocks:
 
     def test_they_are_for_few_features_in_memory(self, tmp_path):
         o = self.objective()
-        assert np.isfinite(Blocks.cost(o))
-        assert Blocks.cost(over(o, convert(X, tmp_path / "rows.store"))) == np.inf
-        assert Blocks.cost(over(o, from_arrays(scipy.sparse.csr_array((240, 3000))))) == np.inf
-        assert Blocks.cost(task(TWO).objectives()[0]) == np.inf
+        assert np.isfinite(cost_of_blocks(o))
+        assert cost_of_blocks(over(o, convert(X, tmp_path / "rows.store"))) == np.inf
+        assert cost_of_blocks(over(o, from_arrays(scipy.sparse.csr_array((240, 3000))))) == np.inf
+        assert cost_of_blocks(task(TWO).objectives()[0]) == np.inf
 
 
 def test_a_loss_of_ones_own():

@@ -130,31 +130,58 @@ def test_max_margin_losses_bound_their_measure(name, setting):
             assert one(name, setting, apart, y) == (0.0, pytest.approx(np.zeros(n)))
 
 
-@pytest.mark.parametrize("levels", [2, 3, 5, 40])
+def assigned(z, y, k):
+    """max_π Σ_i c_i f_π(i) − a_i b_π(i) by SciPy's assignment, and as a function of an order."""
+    gains, best = 2.0**y - 1, best_order(y)
+    discounts = 1 / np.log2(np.arange(2, len(y) + 2)) * (np.arange(len(y)) < (k or len(y)))
+    c, worth = gains[best] / gains.sum(), gains / (discounts @ gains[best])
+    values = np.outer(c, z) - np.outer(discounts, worth)
+    most = values[linear_sum_assignment(values, maximize=True)].sum()
+    return most, lambda order: float(c @ z[order] - discounts @ worth[order])
+
+
+@pytest.mark.parametrize("levels", [2, 3, 5, 20, 1000])
 @pytest.mark.parametrize("k", [None, 1, 5])
 def test_the_worst_order_is_an_assignment(levels, k):
-    """By SciPy's assignment of all documents to all places."""
+    """By SciPy's assignment of all documents to all places; few levels and many are solved by different means."""
     random = np.random.default_rng(7)
-    for n in (3, 10, 45):
+    for n in (3, 20, 100, 300):
         for spread in (0.01, 0.3, 3.0):
-            z, y = spread * random.normal(size=n), random.integers(0, levels, n).astype(float)
-            if len(set(y)) < 2:
-                continue
-            gains, best = 2.0**y - 1, best_order(y)
-            discounts = 1 / np.log2(np.arange(2, n + 2)) * (np.arange(n) < (k or n))
-            c, worth = gains[best] / gains.sum(), gains / (discounts @ gains[best])
-            values = np.outer(c, z) - np.outer(discounts, worth)
-            most = values[linear_sum_assignment(values, maximize=True)].sum()
-            wanted = most - c @ z[best] + discounts @ worth[best]
+            for following in (0.0, 1.0):
+                y = random.integers(0, levels, n) * 4.0 / levels
+                z = spread * (random.normal(size=n) + following * y)
+                if len(set(y)) < 2:
+                    continue
+                most, value_of = assigned(z, y, k)
+                found, slopes = one("ndcg", {"k": k}, z, y)
+                assert found == pytest.approx(most - value_of(best_order(y)), abs=1e-11)
+                assert slopes.sum() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [None, 1, 7])
+def test_of_two_levels_the_assignment_is_a_sort(k):
+    """The best irrelevant documents first, as many of the worst relevant ones last: no other order is needed."""
+    random = np.random.default_rng(11)
+    for n in (2, 9, 60):
+        for spread in (0.0, 0.02, 0.3, 3.0):
+            z, y = spread * random.normal(size=n), (np.arange(n) < 1 + n // 3).astype(float)
+            falling = np.argsort(-z, kind="stable")
+            good, bad = (falling[y[falling] == level] for level in (1, 0))
+            m, most = len(good), min(len(good), len(bad))
+            sorts = [
+                np.concatenate([bad[:t], good[: m - t], bad[t:][: n - m - t], good[m - t :]]) for t in range(most + 1)
+            ]
+            best, value_of = assigned(z, y, k)
+            assert max(map(value_of, sorts)) == pytest.approx(best, abs=1e-12)
             found, _slopes = one("ndcg", {"k": k}, z, y)
-            assert found == pytest.approx(wanted, abs=1e-11)
+            assert found == pytest.approx(best - value_of(best_order(y)), abs=1e-12)
 
 
-@pytest.mark.parametrize("levels", [3, 6, 10])
+@pytest.mark.parametrize("levels", [3, 6, 10, 100])
 def test_the_worst_order_is_found_among_ties(levels):
     """Paths of the same length, but for their rounding, are no circle to go round for ever."""
     random = np.random.default_rng(8)
-    for n in (60, 200):
+    for n in (60, 400):
         for k in (1, 10, None):
             z = np.round(random.normal(size=n), 1) / 3
             y = random.integers(0, levels, n).astype(float)
@@ -162,6 +189,56 @@ def test_the_worst_order_is_found_among_ties(levels):
             moved = one("ndcg", {"k": k}, z + 1e-6 * slopes, y)[0]
             assert moved >= value + 1e-6 * (slopes @ slopes) - 1e-12  # a plane below a convex function
             assert slopes.sum() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("relevances", ["0 to 4", "0 to 40", "halves"])
+def test_ten_thousand_documents_in_a_query(name, relevances):
+    """No hang, whatever the scores are, and planes below the loss where it can be known."""
+    random, n = np.random.default_rng(12), 10_000
+    y = {
+        "0 to 4": random.integers(0, 5, n),
+        "0 to 40": random.integers(0, 41, n),
+        "halves": random.integers(0, 9, n) / 2,
+    }
+    y, setting = y[relevances].astype(float), {"k": 10} if name == "ndcg" else {}
+    if relevances == "0 to 40" and name in ("ndcg", "rank_utility"):
+        y = y[:1500]  # the same for more, which takes a second each
+    z = random.normal(size=len(y))
+    value, slopes = one(name, setting, z, y)
+    step = 0.1 * random.normal(size=len(y))
+    assert one(name, setting, z + step, y)[0] >= value + slopes @ step - 1e-9
+    for far in (np.zeros(len(y)), np.where(z > 0, 1e300, -1e300)):
+        if name == "pairwise_logistic" and far.any():
+            continue  # one pair after the other
+        value, slopes = one(name, setting, far, y)
+        assert np.isfinite(value)
+        assert np.isfinite(slopes).all()
+        assert abs(slopes.sum()) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["ndcg", "rank_utility"])
+def test_what_would_take_too_long_is_refused(name):
+    random = np.random.default_rng(13)
+    y, z = random.random(5000), random.normal(size=5000)
+    words = r"a query has 5000 documents of 5000 different relevances, and finding the worst order .* 'listnet'"
+    with pytest.raises(LabelError, match=words):
+        one(name, {}, z, y)
+    few, slopes = one("ndcg", {"k": 3}, z[:3000], y[:3000])  # of a few places the order is found soon
+    assert few > 0
+    assert np.isfinite(slopes).all()
+
+
+@pytest.mark.parametrize(("name", "setting"), CASES)
+@pytest.mark.parametrize("tiny", [1e-3, 1e-17, 1e-300])
+def test_tiny_relevances_are_relevances(name, setting, tiny):
+    """Gains that are tiny together are as good as large ones."""
+    z, y = np.array([0.0, 1.0, 0.5]), tiny * np.array([1.0, 0.0, 2.0])
+    value, slopes = one(name, setting, z, y)
+    assert np.isfinite(value)
+    if name != "listnet":
+        assert value > 0.1
+        assert slopes[0] <= 0 < slopes[1]
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -153,6 +153,21 @@ def test_what_is_wrong_is_said():
 
 
 def test_queries_that_say_nothing_cost_nothing():
-    ranker = LinearRanker().fit(X[:6], np.zeros(6), group=[3, 3])
-    assert ranker.report_.objective == 0
-    assert not ranker.coef_.any()
+    """And a model of such queries alone is none, which is said."""
+    for loss, y in (("ndcg@10", np.zeros(6)), ("map", np.repeat([1.0, 0.0], 3)), ("listnet", np.repeat([1.0, 0.0], 3))):
+        with pytest.warns(ModelWarning, match="no query has both more and less relevant rows, so that nothing is left"):
+            ranker = LinearRanker(loss).fit(X[:6], y, group=[3, 3])
+        assert ranker.report_.objective == 0
+        assert not ranker.coef_.any()
+    some = LinearRanker().fit(X[:9], [0, 0, 0, 1, 1, 1, 0, 1, 2], group=[3, 3, 3])
+    alone = LinearRanker().fit(X[6:9], [0, 1, 2], group=[3])
+    assert some.report_.objective == pytest.approx(alone.report_.objective, rel=2e-4)
+
+
+def test_a_search_within_a_budget_finds_what_one_in_memory_does(letor, tmp_path):
+    store = beeline.convert(letor, tmp_path / "store")
+    here = LinearRanker("ndcg@3", C="auto", cv=3).fit(beeline.read(letor))
+    there = LinearRanker("ndcg@3", C="auto", cv=3, memory="32M").fit(store)
+    assert there.C_ == here.C_
+    assert there.selection_.best_score == pytest.approx(here.selection_.best_score, rel=1e-3)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-2 * np.abs(here.coef_).max())

@@ -187,3 +187,16 @@ def test_sparse_columns_share_a_scale_unless_they_differ_much():
     rows *= 10.0 ** np.linspace(-3, 3, 30)
     apart = Scales.of(from_arrays(scipy.sparse.csr_array(rows)).block, intercept=False, centres=True)
     assert apart.squares[29] / apart.squares[0] == pytest.approx(1e12, rel=0.9)
+
+
+def test_columns_that_appear_later_have_the_scale_of_their_first_entries():
+    rows = np.hstack([RNG.normal(size=(200, 3)), 100 * RNG.normal(size=(200, 2)) * (RNG.random((200, 2)) < 0.1)])
+    known = Scales.of(from_arrays(scipy.sparse.csr_array(rows[:, :3])).block, intercept=True, centres=False).grown(6)
+    unseen = np.array([False, False, True, True, True, True])  # of which the last never appears
+    scales, left = known.with_first(unseen, from_arrays(scipy.sparse.csr_array(rows)).block)
+    usual = [np.mean(column[column != 0] ** 2) for column in rows.T[2:]]
+    assert_allclose(scales.squares[2:5], known.intercept * np.array(usual))
+    assert_allclose(np.delete(scales.squares, [2, 3, 4]), np.delete(known.squares, [2, 3, 4]))
+    assert left.tolist() == [False] * 5 + [True]
+    none, _ = known.with_first(unseen, from_arrays(np.ones((4, 2))).block)  # rows that end before these columns
+    assert_allclose(none.squares, known.squares)

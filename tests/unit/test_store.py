@@ -413,6 +413,21 @@ def test_rows_are_asked_for_before_they_are_read(tmp_path, monkeypatch):
     assert asked == [(2, 4), (2, 5)]
 
 
+def test_a_walk_asks_for_one_stretch_more_than_it_reads(tmp_path, monkeypatch):
+    """All chunks are asked for once, in their order, and the disk has something to do whenever rows are looked at."""
+    store = write(tmp_path / "a", [sparse_block(4000, 30)], chunk_bytes=5000)
+    asked = []
+    monkeypatch.setattr("beeline.data.store.store._READ_AHEAD", 20_000)
+    monkeypatch.setattr("beeline.data.store.reading._OpenPart.will_need", lambda _, *chunks: asked.append(chunks))
+    stretch = store._last_within(0, 20_000)
+    assert 2 <= stretch < store.n_chunks // 4
+    walk = store.within(20_000)._walk(larger=True)
+    for number, _ in enumerate(walk):
+        assert asked[-1][1] >= min(store.n_chunks, number + stretch)
+    assert [first for first, _ in asked] == [0, *(last for _, last in asked[:-1])]
+    assert asked[-1][1] == store.n_chunks
+
+
 def test_what_lies_beside_rows_is_read_without_them(tmp_path):
     """Rows that were altered, all of them, do not matter to labels, weights and queries; a look at a row finds it."""
     targets = {"labels": np.arange(900.0), "weights": np.linspace(0, 1, 900), "queries": np.arange(900) // 7}

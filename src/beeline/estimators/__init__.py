@@ -19,6 +19,7 @@ from beeline.estimators.families import HuberRegressor, MultiTaskRegressor, Quan
 from beeline.estimators.linear_model import LinearModel
 from beeline.estimators.measures import FBetaClassifier, PrecisionAtK, ROCClassifier
 from beeline.estimators.novelty import NoveltyDetector
+from beeline.estimators.ordinal import OrdinalClassifier
 from beeline.estimators.ranking import LinearRanker
 from beeline.estimators.rates import GammaRegressor, PoissonRegressor, TweedieRegressor
 from beeline.estimators.regressors import ElasticNet, Lasso, LinearSVR
@@ -41,6 +42,7 @@ __all__ = [
     "LogisticRegression",
     "MultiTaskRegressor",
     "NoveltyDetector",
+    "OrdinalClassifier",
     "PoissonRegressor",
     "PrecisionAtK",
     "QuantileRegressor",

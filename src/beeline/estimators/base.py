@@ -330,7 +330,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
             fits = self.model_.kind in ("regression", "multilabel") and self.model_.n_outputs == outputs
             return self.model_ if fits else None
         y = own_labels(data) if labels is None else labels
-        return self.model_ if np.array_equal(np.unique(y), self.classes_) else None
+        return self.model_ if np.array_equal(np.unique(y), np.sort(self.classes_)) else None
 
     def _on_step(self, task: FitTask | None, step: Step) -> bool:
         if self.verbose:

@@ -115,7 +115,8 @@ class LinearModel(LinearEstimator):
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
         labels = get_loss(self.loss).labels
-        poor = bool(self.nonnegative)  # where features speak against a class, such weights cannot say so
+        # Where features speak against a class, weights that are not negative cannot say so; levels are in an order.
+        poor = bool(self.nonnegative) or labels == "levels"
         tags.target_tags.required = self._needs_labels
         tags.target_tags.multi_output, tags.target_tags.single_output = self._several, not self._several
         if self._classifies or labels == "sets":

@@ -261,7 +261,7 @@ class PrecisionAtK(MeasureClassifier):
     cv : int, float, splitter or iterable, default=5
         As in `LinearSVC`.
     scoring : str or callable, default=None
-        For a search: what is best on held-out rows. None: precision at k of the held-out rows.
+        For a search: what is best on held-out rows. None: precision, at as large a part of k as rows are held out.
     <solving>
 
     Attributes
@@ -317,3 +317,8 @@ class PrecisionAtK(MeasureClassifier):
 
     def _loss(self) -> Loss:
         return Precision(self.k)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # `predict` calls k rows positive, however many are
+        return tags

@@ -56,6 +56,7 @@ def no_probabilities(estimator: Any) -> str | None:  # noqa: ANN401
     if hasattr(estimator, "probability"):
         return "give probability=True to have the scores calibrated, or take the logistic loss"
     if hasattr(estimator, "loss"):
-        name = get_loss(estimator.loss).name
-        return f"the loss {name!r} gives scores only; take one with probabilities, such as 'logistic'"
+        loss = get_loss(estimator.loss)
+        other = "all_threshold" if loss.labels == "levels" else "logistic"
+        return f"the loss {loss.name!r} gives scores only; take one with probabilities, such as {other!r}"
     return "its loss gives scores only; LogisticRegression has probabilities"

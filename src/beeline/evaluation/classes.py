@@ -12,15 +12,26 @@ from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.options import size_in_words
 from beeline.evaluation.evaluation import CalibrationBin, ClassMeasures
+from beeline.exceptions import ParameterError
+from beeline.losses import LOSSES, TwoClassLoss, get_loss
 from beeline.metrics import Curve, Ranking, ratios
 
 if TYPE_CHECKING:
     from beeline.model import Model
 
-__all__ = ["ClassAnswers"]
+__all__ = ["ClassAnswers", "level_measures"]
 
 _BINS = 10  # of equal width, for probabilities
 _MOST_CURVES = 10  # of several classes, as many as a figure can tell apart
+
+
+def level_measures(table: Floats) -> dict[str, float]:
+    """Measures of a confusion table of levels in their order: the mean number of levels between, and quadratic κ."""
+    levels = np.arange(len(table), dtype=np.float64)
+    return {
+        "level_mae": metrics.mean_cost(table, np.abs(levels[:, None] - levels)),
+        "quadratic_kappa": metrics.quadratic_kappa(table),
+    }
 
 
 class ClassAnswers:
@@ -83,6 +94,16 @@ class ClassAnswers:
         if self.model.has_probabilities:
             found["log_loss"] = self._log_loss / total if total else math.nan
         return found
+
+    def trained_for(self) -> dict[str, float]:
+        """What the loss of two classes over all rows, by which the model was trained, bounds; to be asked first."""
+        loss = get_loss(self.model.loss, **self.model.loss_settings) if self.model.loss in LOSSES else None
+        if not isinstance(loss, TwoClassLoss) or not self.positive:
+            return {}
+        try:
+            return {loss.measure: loss.measured(*self._two.columns())}
+        except ParameterError:  # of weights that cannot be counted
+            return {}
 
     def ranking(self) -> Ranking | None:
         """Two classes in the order of their scores, which are given away; None where there are more classes."""
@@ -152,6 +173,13 @@ class _TwoClassRanks:
             self._scores[k].append(z[chosen])
             if weights is not None:
                 self._weights[k].append(weights[chosen])
+
+    def columns(self) -> tuple[Floats, Floats, Floats]:
+        """Scores, labels −1 and +1, and weights, of the rows that count."""
+        z, sizes = np.concatenate([*self._scores[0], *self._scores[1]]), [sum(map(len, of)) for of in self._scores]
+        c = np.concatenate([*self._weights[0], *self._weights[1]]) if self._weights[0] else np.ones(len(z))
+        here = c > 0
+        return z[here], np.repeat([-1.0, 1.0], sizes)[here], c[here]
 
     def ranking(self) -> Ranking:
         """The rows in the order of their scores; nothing is left afterwards."""

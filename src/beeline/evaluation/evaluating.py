@@ -20,7 +20,7 @@ from beeline.data.files.finding import names_files
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe, no_labels
 from beeline.data.tables.frames import is_frame
-from beeline.evaluation.classes import ClassAnswers
+from beeline.evaluation.classes import ClassAnswers, level_measures
 from beeline.evaluation.evaluation import Evaluation
 from beeline.evaluation.label_sets import SetAnswers
 from beeline.evaluation.label_trees import node_errors, tree_measures
@@ -28,8 +28,10 @@ from beeline.evaluation.paired import Comparison, RowPairs, compared
 from beeline.evaluation.queries import QueryAnswers, measures_named, notes_about, ranks_queries
 from beeline.evaluation.values import ValueAnswers
 from beeline.exceptions import DataError, LabelError, ParameterError
+from beeline.losses import LabelTree
 from beeline.model.file import load_model
 from beeline.model.label_trees import label_tree_of
+from beeline.model.levels import levels_of
 from beeline.model.model import Model
 from beeline.model.walk import Walk
 from beeline.query_measures import QueryMeasure
@@ -59,7 +61,8 @@ def evaluate(  # noqa: PLR0913 — everything is given by its name
     Two classes get accuracy, precision, recall, F1, the area under the ROC curve and average precision; several
     classes get the means of these over the classes, each against the rest, and each by itself in `per_class`; both
     get log loss where there are probabilities. Classes of a tree get the mean length of the way to the predicted
-    class, and precision, recall and F1 of classes with the nodes above them. Regressions get RMSE, MAE and R²,
+    class, and precision, recall and F1 of classes with the nodes above them; levels in an order by how many levels
+    predictions are wrong in the mean, and quadratic kappa. Regressions get RMSE, MAE and R²,
     quantile models pinball loss and coverage too, models of rates (Poisson, gamma, Tweedie, shares) deviance and
     D². Sets of labels get whole sets, and precision, recall and F1 of the labels. All of them count rows by their
     weights, and are those of scikit-learn.
@@ -306,14 +309,16 @@ class _Answers:
         return Evaluation(**common, **self._of_classes(self._classes))
 
     def _of_classes(self, answers: ClassAnswers) -> dict[str, Any]:
+        trained_for = answers.trained_for()
         ranking = answers.ranking()
         per_class, curves = ((), {}) if ranking is not None else answers.per_class()
         positive = self.model.class_names[answers.positive] if answers.is_binary else None
         if ranking is not None and positive is not None:
             curves = {positive: ranking.curve()}
         measures, tree, names = answers.measures(per_class, ranking), label_tree_of(self.model), self.model.class_names
+        measures |= {name: value for name, value in trained_for.items() if name not in measures}
         return {
-            "measures": measures if tree is None else measures | tree_measures(answers.table, tree, names),
+            "measures": measures | self._more_measures(answers.table, tree, names),
             "tree": () if tree is None else node_errors(answers.table, tree, names),
             "positive": positive,
             "confusion": answers.table,
@@ -322,6 +327,12 @@ class _Answers:
             "calibration": answers.calibration(),
             "notes": tuple(answers.notes(self.n_rows)),
         }
+
+    def _more_measures(self, table: Floats, tree: LabelTree | None, names: list[str]) -> dict[str, float]:
+        """What is measured of mistakes that are near or far: of classes in a tree, and of levels."""
+        if tree is not None:
+            return tree_measures(table, tree, names)
+        return level_measures(table) if levels_of(self.model) is not None else {}
 
     def _check(self, labels: object, recipe: Recipe | None) -> None:
         """Raise where the labels are not of the kind that the model predicts."""

@@ -35,7 +35,8 @@ def measure_in_words(name: str) -> str:
     """A measure as people call it: `auc_macro` is "ROC area macro", `ndcg@10` "NDCG@10"."""
     spelled, _, convention = name.partition(":")
     base, at, k = spelled.partition("@")
-    words = " ".join(_WORDS.get(word, word) for word in base.split("_"))
+    f_beta = base[:1] == "f" and base[1:2].isdigit()
+    words = base.upper() if f_beta else " ".join(_WORDS.get(word, word) for word in base.split("_"))
     return words + at + k + _CONVENTIONS.get(convention, "")
 
 

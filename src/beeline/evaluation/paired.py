@@ -87,6 +87,7 @@ def compared(
             f"{_several(unit, len(d))}, paired"
         )
     means = [_means(values, c) for values in (a, b, d)]
+    means[2][np.abs(means[2]) * c.sum() <= _rounding(d * c[:, None])] = 0.0
     columns = zip(names, *(column.tolist() for column in (*means, low, high, p)), strict=True)
     return Comparison(unit, len(d), method, tuple(Difference(*one) for one in columns))
 
@@ -114,13 +115,18 @@ def _randomised(d: Floats, c: Floats, seed: int) -> Floats:
     """The p of each measure."""
     random, n = np.random.default_rng([seed, 1]), len(d)
     terms = d * c[:, None]
-    observed = np.abs(terms.sum(axis=0))
-    least = observed - 1e-12 * np.abs(terms).sum(axis=0)  # sums of the same numbers differ by rounding
+    least = np.abs(terms.sum(axis=0)) - _rounding(terms)
     as_far = np.zeros(d.shape[1])
     for size in _sizes(n):
         signs = 1.0 - 2.0 * random.integers(0, 2, (size, n))
         as_far += (np.abs(np.einsum("rn,nm->rm", signs, terms)) >= least).sum(axis=0)
     return (1 + as_far) / (1 + _RESAMPLES)
+
+
+def _rounding(terms: Floats) -> Floats:
+    """How much sums of the same numbers may differ."""
+    most: Floats = 1e-12 * np.abs(terms).sum(axis=0)
+    return most
 
 
 def _sizes(n: int) -> list[int]:

@@ -158,8 +158,18 @@ class QueryAnswers:
 
 def notes_about(table: QueryTable) -> list[str]:
     """What must be known to understand the means over the queries."""
-    without = int(np.count_nonzero(table.relevant == 0))
-    if not without:
-        return []
-    have, counts = ("has", "counts") if without == 1 else ("have", "count")
-    return [f"{count(without, 'query', 'queries')} {have} no relevant row, and {counts} 0 in every mean"]
+    said = []
+    if without := int(np.count_nonzero(table.relevant == 0)):
+        said.append(f"{_which(without)} no relevant row, and {'counts' if without == 1 else 'count'} 0 in every mean")
+    for name in table.measures:
+        measure = query_measure(name)
+        if measure is None or measure.k is None or not (measure.name == "precision" or measure.convention == "letor4"):
+            continue
+        if short := int(np.count_nonzero((table.rows < measure.k) & (table.relevant > 0))):
+            what = "is divided by that all the same" if measure.name == "precision" else "is 0 there, as LETOR has it"
+            said.append(f"{_which(short)} relevant rows but fewer than {measure.k} in all, and {name} {what}")
+    return said
+
+
+def _which(n: int) -> str:
+    return f"{count(n, 'query', 'queries')} {'has' if n == 1 else 'have'}"

@@ -166,7 +166,7 @@ def fit(  # noqa: PLR0913 — what a user may give
                 searched=selection is not None,
                 checkpoint=kept,
             )
-            if settings.intercept is None:
+            if settings.intercept is None or task.loss.labels == "levels":
                 trained = with_threshold(task, trained)
         of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
         report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)

@@ -16,7 +16,7 @@ from beeline.data.recipe.recipe import Recipe, no_labels
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.settings import Settings
 from beeline.links import Link
-from beeline.losses import Loss, TwoClassLoss
+from beeline.losses import LevelLoss, Loss, TwoClassLoss
 from beeline.objective import Intercept
 from beeline.training.labels import Classes, class_weights, find_classes, find_sets
 from beeline.training.task import Task, total_weight
@@ -68,6 +68,8 @@ def link_of(task: Task) -> Link:
     """What the scores of a task mean."""
     if task.n_classes is None or task.loss.link == "none":
         return task.loss.link
+    if task.loss.link == "cumulative" and task.n_classes > 2:
+        return "cumulative"
     together = task.joint_loss is not None and task.joint_loss.link == "softmax"
     return "softmax" if together and task.n_classes > 2 else "logistic"
 
@@ -91,11 +93,7 @@ def _task(
     assert y is not None
     if weights is not None and not weights.sum() > 0:
         raise DataError("all sample weights are zero: there is nothing to learn from")
-    C, strength = settings.C, 1.0
-    if settings.alpha is not None:
-        C, strength = 1 / total_weight(loss, data.n_rows, weights), settings.alpha
-    if settings.searches:
-        C, strength = 1.0, 1.0
+    C, strength = _factors(settings, total_weight(loss, data.n_rows, weights))
     common: dict[str, Any] = {
         "C": C,
         "strength": strength,
@@ -117,12 +115,28 @@ def _task(
         return Task(data, numbers, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
     classes = find_classes(y, weights, texts)
+    if isinstance(loss, LevelLoss):
+        _refuse_of_levels(settings, loss)
+        classes = classes.in_order(loss.order(classes.names))
     loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
     if isinstance(loss, TwoClassLoss):
+        if loss.class_weights_cancel and settings.class_weight is not None:
+            raise ParameterError(
+                Argument("class_weight"),
+                f" changes nothing about the loss {loss.name!r}, which weighs both classes alike however many rows "
+                "they have; leave it out",
+            )
         _check_two_classes(loss, classes, weights)
     common |= {"class_weight": each, "multiclass": settings.multiclass}
     return Task(data, classes.numbers, len(classes), loss, regularizer, **common), classes
+
+
+def _factors(settings: Settings, total: float) -> tuple[float, float]:
+    """(what multiplies the losses, what multiplies Ω); 1 both where they are searched for."""
+    if settings.searches:
+        return 1.0, 1.0
+    return (float(settings.C), 1.0) if settings.alpha is None else (1 / total, float(settings.alpha))
 
 
 def _check_two_classes(loss: TwoClassLoss, classes: Classes, weights: Floats | None) -> None:
@@ -134,6 +148,13 @@ def _check_two_classes(loss: TwoClassLoss, classes: Classes, weights: Floats | N
         )
     counts = np.bincount(classes.numbers.astype(np.int64), None if weights is None else weights > 0, minlength=2)
     loss.check_counts(int(counts[1]), int(counts.sum()), classes.names[1])
+
+
+def _refuse_of_levels(settings: Settings, loss: LevelLoss) -> None:
+    for name, unset in (("multiclass", "auto"), ("probability", False)):
+        if getattr(settings, name) != unset:
+            instead = "leave it out" if name == "multiclass" else "'all_threshold' and 'immediate_threshold' have some"
+            raise ParameterError(Argument(name), f" has no meaning for the loss {loss.name!r} of levels; {instead}")
 
 
 def _numbers(y: AnyArray | LabelSets) -> Floats:

@@ -68,6 +68,26 @@ def query_losses(
     slopes: NDArray[float64],
     threads: int = 0,
 ) -> None: ...
+def level_pairs(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    costs: NDArray[float64],
+    slopes: NDArray[float64],
+    threads: int = 0,
+) -> tuple[float, float]: ...
+def level_thresholds(
+    z: NDArray[float64],
+    y: NDArray[float64],
+    c: NDArray[float64],
+    thresholds: NDArray[float64],
+    all: bool,
+    logistic: bool,
+    slopes: NDArray[float64] | None = None,
+    by_threshold: NDArray[float64] | None = None,
+    curvatures: NDArray[float64] | None = None,
+    threads: int = 0,
+) -> float: ...
 def roc_area(
     z: NDArray[float64],
     y: NDArray[float64],

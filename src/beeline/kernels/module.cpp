@@ -25,6 +25,8 @@ void bind_assemble(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_roc_area(nb::module_& m);
+void bind_level_pairs(nb::module_& m);
+void bind_level_thresholds(nb::module_& m);
 void bind_libsvm(nb::module_& m);
 void bind_row_trees(nb::module_& m);
 void bind_rows(nb::module_& m);
@@ -63,6 +65,8 @@ NB_MODULE(_kernels, m) {
   beeline::bind_ranking(m);
   beeline::bind_records(m);
   beeline::bind_roc_area(m);
+  beeline::bind_level_pairs(m);
+  beeline::bind_level_thresholds(m);
   beeline::bind_libsvm(m);
   beeline::bind_row_trees(m);
   beeline::bind_rows(m);

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "ranking.h"
@@ -114,96 +116,160 @@ class PairwiseHingeLoss {
 };
 
 constexpr std::size_t kLanes = 8;
+constexpr std::size_t kTogether = 4;
 
-// Σ log(1 + e_j/e_i) over the documents i of all levels but the last, and j of lower ones; slopes are added to. Behind
-// e_j there are zeros up to a whole number of lanes: such a pair changes nothing.
-//
-// Logarithms are taken of products of up to `most` factors 1 + e_j/e_i in each lane.
-BEELINE_CLONES inline double logistic_pairs(const double* e, const double* inverse, const std::size_t* lower,
-                                            std::size_t n_upper, std::size_t n, std::size_t most, double* slopes) {
-  double products[kLanes], value = 0;
-  std::fill(products, products + kLanes, 1.0);
-  std::size_t factors = 0;
-  for (std::size_t i = 0; i < n_upper; ++i) {
-    double down[kLanes] = {};
-    const double scale = inverse[i];
-    for (std::size_t j = lower[i]; j < n; j += kLanes) {
+// A product that neither overflows nor needs a logarithm before the end: powers of two are counted beside it. Lanes are
+// worked on side by side.
+struct LongProduct {
+  double factor[kLanes];
+  std::int64_t powers[kLanes];
+
+  LongProduct() {
+    std::fill(factor, factor + kLanes, 1.0);
+    std::fill(powers, powers + kLanes, 0);
+  }
+
+  // Factors are positive and no subnormal numbers.
+  void count_powers() {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      std::uint64_t bits;
+      std::memcpy(&bits, &factor[lane], sizeof bits);
+      powers[lane] += static_cast<std::int64_t>(bits >> 52) - 1023;
+      bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
+      std::memcpy(&factor[lane], &bits, sizeof bits);
+    }
+  }
+
+  double log() {
+    count_powers();
+    double sum = 0;
+    for (const double each : factor) sum += std::log(each);
+    return sum +
+           0.69314718055994530942 * static_cast<double>(std::accumulate(powers, powers + kLanes, std::int64_t{0}));
+  }
+};
+
+// The smallest and the largest of numbers, of which there is one at least.
+inline std::pair<double, double> range_of(const double* z, std::size_t n) {
+  double low[kLanes], high[kLanes];
+  std::fill(low, low + kLanes, z[0]);
+  std::fill(high, high + kLanes, z[0]);
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      low[lane] = z[i + lane] < low[lane] ? z[i + lane] : low[lane];
+      high[lane] = z[i + lane] > high[lane] ? z[i + lane] : high[lane];
+    }
+  for (; i < n; ++i) {
+    low[0] = std::min(low[0], z[i]);
+    high[0] = std::max(high[0], z[i]);
+  }
+  return {*std::min_element(low, low + kLanes), *std::max_element(high, high + kLanes)};
+}
+
+// What is summed for the four documents of `logistic_pairs`.
+struct FourDocuments {
+  double scale[kTogether], down[kTogether][kLanes];
+};
+
+// Adds to the product of 1 + e_j/e_i over the documents j from `first` on, for four documents i whose 1/e_i are given,
+// to the sums of e_j/(1 + e_j/e_i) of each i, and to the slopes of j over e_j. Four quotients take one division.
+BEELINE_CLONES inline void four_logistic(const double* e, std::size_t first, std::size_t n, std::size_t most,
+                                         FourDocuments& four, LongProduct& product, double* slopes) {
+  const double a = four.scale[0], b = four.scale[1], c = four.scale[2], d = four.scale[3];
+  double factor[kLanes], sum_a[kLanes] = {}, sum_b[kLanes] = {}, sum_c[kLanes] = {}, sum_d[kLanes] = {};
+  std::copy(product.factor, product.factor + kLanes, factor);
+  for (std::size_t j = first; j < n;) {
+    const std::size_t end = std::min(n, j + most * kLanes);
+    for (; j < end; j += kLanes) {
 #pragma omp simd
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const double odds = e[j + lane] * scale, factor = 1 + odds, slope = odds / factor;
-        products[lane] *= factor;
-        slopes[j + lane] += slope;
-        down[lane] += slope;
-      }
-      if (++factors == most) {
-        for (double& product : products) value += std::log(product);
-        std::fill(products, products + kLanes, 1.0);
-        factors = 0;
+        const double up = e[j + lane];
+        const double in_a = 1 + up * a, in_b = 1 + up * b, in_c = 1 + up * c, in_d = 1 + up * d;
+        const double ab = in_a * in_b, cd = in_c * in_d, all = ab * cd, inverse = 1 / all;
+        const double of_ab = inverse * cd, of_cd = inverse * ab;
+        const double over_a = of_ab * in_b, over_b = of_ab * in_a, over_c = of_cd * in_d, over_d = of_cd * in_c;
+        factor[lane] *= all;
+        slopes[j + lane] += (a * over_a + b * over_b) + (c * over_c + d * over_d);
+        sum_a[lane] += up * over_a;
+        sum_b[lane] += up * over_b;
+        sum_c[lane] += up * over_c;
+        sum_d[lane] += up * over_d;
       }
     }
-    slopes[i] -= ((down[0] + down[4]) + (down[1] + down[5])) + ((down[2] + down[6]) + (down[3] + down[7]));
+    std::copy(factor, factor + kLanes, product.factor);
+    product.count_powers();
+    std::copy(product.factor, product.factor + kLanes, factor);
   }
-  for (const double product : products) value += std::log(product);
-  return value;
+  std::copy(sum_a, sum_a + kLanes, four.down[0]);
+  std::copy(sum_b, sum_b + kLanes, four.down[1]);
+  std::copy(sum_c, sum_c + kLanes, four.down[2]);
+  std::copy(sum_d, sum_d + kLanes, four.down[3]);
 }
 
 // The mean of log(1 + exp(−(f_i − f_j))) over the pairs with y_i > y_j, weighted by w_i w_j: O(n²).
 //
-// Exponentials are taken once a document, and logarithms of products of many pairs. Where scores differ by more than
-// 300, or weights at all, each pair has its own.
+// Exponentials are taken once a document, and one logarithm of products of all pairs. Where scores differ by more than
+// 150, or weights at all, each pair has its own.
 class PairwiseLogisticLoss {
  public:
   double operator()(const Query& q, double* slopes) {
     levels_.sort(q);
     std::fill(slopes, slopes + q.n, 0.0);
     if (levels_.count() < 2) return 0;
-    lower_.resize(q.n);
-    for (std::size_t level = 0; level < levels_.count(); ++level)
-      std::fill(lower_.begin() + static_cast<std::ptrdiff_t>(levels_.starts[level]),
-                lower_.begin() + static_cast<std::ptrdiff_t>(levels_.starts[level + 1]), levels_.starts[level + 1]);
-    const auto [low, high] = std::minmax_element(q.z, q.z + q.n);
+    const auto [low, high] = range_of(q.z, q.n);
     const bool alike = std::all_of(q.w, q.w + q.n, [&](double w) { return w == q.w[0]; });
-    const double scale = 1 / pair_weight(q, levels_), range = *high - *low;
-    if (!alike || range > kMostRange) return scale * pair_by_pair(q, scale, slopes);
-    return scale * q.w[0] * q.w[0] * by_products(q, scale * q.w[0] * q.w[0], *low + range / 2, range, slopes);
+    if (!alike || high - low > kMostRange) return pair_by_pair(q, 1 / pair_weight(q, levels_), slopes);
+    double pairs = 0;
+    for (std::size_t level = 1; level < levels_.count(); ++level)
+      pairs += static_cast<double>(levels_.starts[level]) * static_cast<double>(levels_.size(level));
+    return by_products(q, 1 / pairs, low + (high - low) / 2, high - low, slopes);
   }
 
  private:
-  static constexpr double kMostRange = 300;
+  static constexpr double kMostRange = 150;
 
+  // Behind e and at its end there are zeros: such a pair changes nothing, nor does one whose 1/e_i is zero.
   double by_products(const Query& q, double scale, double middle, double range, double* slopes) {
-    const std::size_t upper = levels_.starts[levels_.count() - 1];
     e_.assign(q.n + kLanes, 0.0);
     room_.assign(q.n + kLanes, 0.0);
-    inverse_.resize(upper);
+    above_.assign(q.n, 0.0);
     for (std::size_t i = 0; i < q.n; ++i) e_[i] = std::exp(q.z[levels_.order[i]] - middle);
-    for (std::size_t i = 0; i < upper; ++i) inverse_[i] = 1 / e_[i];
-    const auto most = static_cast<std::size_t>(1000 / std::log2(1 + std::exp(range)));
-    const double value = logistic_pairs(e_.data(), inverse_.data(), lower_.data(), upper, q.n,
-                                        std::max<std::size_t>(most, 1), room_.data());
-    for (std::size_t i = 0; i < q.n; ++i) slopes[levels_.order[i]] = scale * room_[i];
-    return value;
+    const auto most =
+        static_cast<std::size_t>(1000 / (static_cast<double>(kTogether) * std::log2(1 + std::exp(range))));
+    LongProduct product;
+    for (std::size_t level = 0; level + 1 < levels_.count(); ++level) {
+      const std::size_t end = levels_.starts[level + 1];
+      for (std::size_t i = levels_.starts[level]; i < end; i += kTogether) {
+        FourDocuments four;
+        const std::size_t here = std::min(kTogether, end - i);
+        for (std::size_t k = 0; k < kTogether; ++k) four.scale[k] = k < here ? 1 / e_[i + k] : 0.0;
+        four_logistic(e_.data(), end, q.n, std::max<std::size_t>(most, 1), four, product, room_.data());
+        for (std::size_t k = 0; k < here; ++k)
+          above_[i + k] = four.scale[k] * std::accumulate(four.down[k], four.down[k] + kLanes, 0.0);
+      }
+    }
+    for (std::size_t i = 0; i < q.n; ++i) slopes[levels_.order[i]] = scale * (e_[i] * room_[i] - above_[i]);
+    return scale * product.log();
   }
 
   double pair_by_pair(const Query& q, double scale, double* slopes) {
     double value = 0;
-    for (std::size_t a = 0; a < levels_.starts[levels_.count() - 1]; ++a) {
-      const std::uint32_t i = levels_.order[a];
-      for (std::size_t b = lower_[a]; b < q.n; ++b) {
-        const std::uint32_t j = levels_.order[b];
-        const double t = q.z[j] - q.z[i], small = std::exp(-std::fabs(t)), weight = q.w[i] * q.w[j];
-        const double slope = scale * weight * (t > 0 ? 1 / (1 + small) : small / (1 + small));
-        value += weight * (std::max(t, 0.0) + std::log1p(small));
-        slopes[i] -= slope;
-        slopes[j] += slope;
-      }
-    }
-    return value;
+    for (std::size_t level = 0; level + 1 < levels_.count(); ++level)
+      for (std::size_t a = levels_.starts[level]; a < levels_.starts[level + 1]; ++a)
+        for (std::size_t b = levels_.starts[level + 1]; b < q.n; ++b) {
+          const std::uint32_t i = levels_.order[a], j = levels_.order[b];
+          const double t = q.z[j] - q.z[i], small = std::exp(-std::fabs(t)), weight = q.w[i] * q.w[j];
+          const double slope = scale * weight * (t > 0 ? 1 / (1 + small) : small / (1 + small));
+          value += weight * (std::max(t, 0.0) + std::log1p(small));
+          slopes[i] -= slope;
+          slopes[j] += slope;
+        }
+    return scale * value;
   }
 
   Levels levels_;
-  std::vector<std::size_t> lower_;
-  std::vector<double> e_, inverse_, room_;
+  std::vector<double> e_, room_, above_;
 };
 
 // Σ p_i log(p_i/q_i) between the parts p ∝ w·exp(y) and q ∝ w·exp(f): the cross-entropy of ListNet, less the least that

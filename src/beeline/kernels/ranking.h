@@ -48,17 +48,21 @@ struct Levels {
  private:
   // Relevances are small whole numbers nearly everywhere, and need no comparisons then.
   bool count_levels(const Query& q) {
-    constexpr std::size_t kLevels = 32;
-    std::size_t counts[kLevels + 1] = {};
+    constexpr std::uint32_t kLevels = 32;
+    std::uint32_t counts[kLevels] = {};
+    below_.resize(q.n);
     for (std::size_t i = 0; i < q.n; ++i) {
-      if (!(q.y[i] >= 0 && q.y[i] < static_cast<double>(kLevels) && q.y[i] == std::floor(q.y[i]))) return false;
-      ++counts[kLevels - 1 - static_cast<std::size_t>(q.y[i])];
+      if (!(q.y[i] >= 0 && q.y[i] < static_cast<double>(kLevels))) return false;
+      const auto level = static_cast<std::uint32_t>(q.y[i]);
+      if (static_cast<double>(level) != q.y[i]) return false;
+      ++counts[below_[i] = static_cast<std::uint8_t>(kLevels - 1 - level)];
     }
-    std::exclusive_scan(counts, counts + kLevels + 1, counts, std::size_t{0});
-    for (std::size_t i = 0; i < q.n; ++i)
-      order[counts[kLevels - 1 - static_cast<std::size_t>(q.y[i])]++] = static_cast<std::uint32_t>(i);
+    std::exclusive_scan(counts, counts + kLevels, counts, 0u);
+    for (std::size_t i = 0; i < q.n; ++i) order[counts[below_[i]]++] = static_cast<std::uint32_t>(i);
     return true;
   }
+
+  std::vector<std::uint8_t> below_;  // how far from the largest level that is counted
 };
 
 }  // namespace beeline

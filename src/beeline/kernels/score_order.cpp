@@ -11,7 +11,7 @@
 namespace beeline {
 namespace {
 
-constexpr std::size_t kPerTask = 1 << 15;
+constexpr std::size_t kPerTask = kRowsOfTask;
 constexpr std::size_t kBuckets = 1 << 10;
 constexpr std::size_t kGroup = 16;  // buckets that one task sorts
 constexpr std::size_t kFew = 24;    // that are sorted by insertion
@@ -115,8 +115,8 @@ void sort_scored(std::vector<Scored>& items, int threads) {
   items.swap(room);
 }
 
-TwoClasses split_classes(const double* z, const double* y, const double* c, std::size_t n, double* slopes,
-                         int threads) {
+TwoClasses sum_classes(const double* z, const double* y, const double* c, std::size_t n, ClassStarts& starts,
+                       std::size_t& positive, std::size_t& negative, int threads) {
   if (n > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("so many rows cannot be numbered");
   struct Part {
     std::size_t positive = 0, negative = 0;
@@ -142,13 +142,14 @@ TwoClasses split_classes(const double* z, const double* y, const double* c, std:
     parts[task] = part;
   }, threads);
   TwoClasses rows;
-  std::vector<std::size_t> positive_from(n_tasks), negative_from(n_tasks);
+  starts.positive.resize(n_tasks);
+  starts.negative.resize(n_tasks);
   double least = std::numeric_limits<double>::infinity(), most = 0;
-  std::size_t positive = 0, negative = 0;
+  positive = negative = 0;
   for (std::size_t task = 0; task < n_tasks; ++task) {
     const Part& part = parts[task];
-    positive_from[task] = positive;
-    negative_from[task] = negative;
+    starts.positive[task] = positive;
+    starts.negative[task] = negative;
     positive += part.positive;
     negative += part.negative;
     rows.positive_weight += part.positive_weight;
@@ -163,10 +164,19 @@ TwoClasses split_classes(const double* z, const double* y, const double* c, std:
     rows.positive_weight = most * static_cast<double>(positive);
     rows.negative_weight = most * static_cast<double>(negative);
   }
+  return rows;
+}
+
+TwoClasses split_classes(const double* z, const double* y, const double* c, std::size_t n, double* slopes,
+                         int threads) {
+  ClassStarts starts;
+  std::size_t positive = 0, negative = 0;
+  TwoClasses rows = sum_classes(z, y, c, n, starts, positive, negative, threads);
+  const std::size_t n_tasks = starts.positive.size();
   rows.positive.resize(positive);
   rows.negative.resize(negative);
   parallel_for(n_tasks, [&](std::size_t task) {
-    Scored *up = rows.positive.data() + positive_from[task], *down = rows.negative.data() + negative_from[task];
+    Scored *up = rows.positive.data() + starts.positive[task], *down = rows.negative.data() + starts.negative[task];
     for (std::size_t i = task * kPerTask, end = std::min(n, i + kPerTask); i < end; ++i) {
       const Scored item{z[i], static_cast<std::uint32_t>(i)};
       if (!(c[i] > 0)) {

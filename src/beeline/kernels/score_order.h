@@ -32,6 +32,18 @@ struct TwoClasses {
   double mean_cost() const { return size() == 0 ? 0.0 : equal ? cost : total() / static_cast<double>(size()); }
 };
 
+// Where the rows of a run of them, of which each is a task, come among those of their class.
+struct ClassStarts {
+  std::vector<std::size_t> positive, negative;
+};
+
+// How many rows of both classes count, and what they weigh, without the rows themselves.
+TwoClasses sum_classes(const double* z, const double* y, const double* c, std::size_t n, ClassStarts& starts,
+                       std::size_t& n_positive, std::size_t& n_negative, int threads);
+
+// How many rows a task of these has.
+constexpr std::size_t kRowsOfTask = 1 << 15;
+
 // Splits rows by their label, −1 or +1; those that cost nothing are absent, and get the slope 0.
 TwoClasses split_classes(const double* z, const double* y, const double* c, std::size_t n, double* slopes, int threads);
 

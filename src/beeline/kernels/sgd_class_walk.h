@@ -23,11 +23,10 @@ struct ClassTable {
       : weights(weights), columns(columns), k(n_outputs), padded(weights.shape(2)), rows(weights.shape(0)) {
     d = rows - (intercept == "none" ? 0 : 1);
     n_shrunk = intercept == "free" ? d : rows;
-    scaled.reserve(rows);
+    roots.reserve(rows);
     for (std::size_t j = 0; j < rows; ++j) {
-      const double size = root(j) * root(j);
-      scaled.push_back({root(j), j < n_shrunk ? static_cast<float>(size) : 0.0f});
-      if (j < n_shrunk) largest = std::max(largest, size);
+      roots.push_back(root(j));
+      if (j < n_shrunk) largest = std::max(largest, root(j) * root(j));
     }
     for (std::size_t j = 0; j < means.size(); ++j)
       if (means.data()[j] != 0) add_centre(j, means.data()[j]);
@@ -46,16 +45,18 @@ struct ClassTable {
   Columns2 columns;
   std::size_t k, padded, rows, d = 0, n_shrunk = 0;  // of the rows the first d are features, the first n_shrunk decay
   double largest = 0;                                // r² of those
-  std::vector<ScaledColumn> scaled;
+  std::vector<double> roots;                         // r, close together: rows ask for them in any order
   std::vector<Centre> centres;
-  ScaledRow centred;  // a row of zeros, by the columns that are centred
+  std::vector<std::int32_t> centre;  // of each feature where some are centred: its place among these, or −1
+  ScaledRow centred;                 // a row of zeros, by the columns that are centred
 
  private:
   void add_centre(std::size_t j, double mean) {
-    scaled[j].centre = static_cast<std::int32_t>(centres.size());
+    if (centre.empty()) centre.assign(rows, -1);
+    centre[j] = static_cast<std::int32_t>(centres.size());
     centres.push_back({j, mean});
     centred.reserve(centres.size());
-    centred.add(j, scaled[j], -mean, true);
+    centred.add(j, roots[j], -mean, true);
   }
 };
 
@@ -154,11 +155,11 @@ class ClassWalk {
       out.cost = visits.costs[i];
       if (table_.centres.empty())
         entries.each(span, [&](std::size_t j, double value) {
-          out.add(j, table_.scaled[j], value, Entries::kSparse || value != 0);
+          out.add(j, table_.roots[j], value, Entries::kSparse || value != 0);
         });
       else
         add_centred(entries, span, out);
-      if (table_.d < table_.rows) out.add(table_.d, table_.scaled[table_.d], 1.0, true);
+      if (table_.d < table_.rows) out.add(table_.d, table_.roots[table_.d], 1.0, true, table_.d < table_.n_shrunk);
       if (fetches_) fetch(out);
       return true;
     }
@@ -175,23 +176,28 @@ class ClassWalk {
     std::copy_n(centred.x.begin(), out.n, out.x.begin());
     std::fill_n(out.x.begin() + out.n, span.count, 0.0f);
     entries.each(span, [&](std::size_t j, double value) {
-      const ScaledColumn& column = table_.scaled[j];
+      const double root = table_.roots[j];
+      const std::int32_t centre = table_.centre[j];
       // Without a branch, which a processor could not foresee: all ones where the column is not centred.
-      const std::size_t behind = -static_cast<std::size_t>(column.centre < 0);
-      const std::size_t at = (out.n & behind) | (static_cast<std::size_t>(column.centre) & ~behind);
-      out.x[at] += static_cast<float>(column.root * value);
+      const std::size_t behind = -static_cast<std::size_t>(centre < 0);
+      const std::size_t at = (out.n & behind) | (static_cast<std::size_t>(centre) & ~behind);
+      out.x[at] += static_cast<float>(root * value);
       out.index[at] = static_cast<std::uint32_t>(j);
-      out.size[at] = column.size;
+      out.size[at] = static_cast<float>(root * root);
       out.n += behind & static_cast<std::size_t>(Entries::kSparse || value != 0);
     });
   }
 
+  // Weights, and of their averages what a step will change as far as that is known.
   void fetch(const ScaledRow& of) const {
-    const std::size_t bytes = std::min<std::size_t>(width_ * sizeof(float), 256);
+    const std::size_t bytes = std::min<std::size_t>(width_ * sizeof(float), 256), y = class_of(of);
     for (std::size_t p = 0; p < of.n; ++p) {
       const float* w = row(of.index[p]);
       fetch_lines(w, bytes);
-      if (!loss_.has_few_slopes()) fetch_lines(w + table_.padded, bytes);
+      if (!loss_.has_few_slopes())
+        fetch_lines(w + table_.padded, bytes);
+      else if (y < k_)
+        fetch_lines(w + table_.padded + y, 1);
     }
   }
 
@@ -255,8 +261,10 @@ class ClassWalk {
       for (std::size_t s = 0; s < slopes.few; ++s) norm += square(g_[slopes.classes[s]]);
       for (std::size_t s = 0; s < slopes.few; ++s) {
         const std::size_t k = slopes.classes[s];
-        push(x, k, length(slopes.value, norm, x, k, y) * -g_[k], back);
+        move_[s] = static_cast<float>(length(slopes.value, norm, x, k, y) * -g_[k]);
+        move_f_[s] = -back * move_[s];
       }
+      push_few(x, slopes);
       return;
     }
     double norm = 0;
@@ -287,13 +295,18 @@ class ClassWalk {
     return loss_.is_perceptron() && value <= 0 ? std::min(most, 1 / (norm * x.norm)) : std::min(most, enough);
   }
 
-  // One class's weights of a row's features.
-  void push(const ScaledRow& x, std::size_t k, double move, float back) {
-    const float by = static_cast<float>(move), by_f = -back * by;
-    for (std::size_t p = 0; p < x.n; ++p) {
-      float* at = row(x.index[p]) + k;
-      at[0] += by * x.x[p];
-      at[table_.padded] += by_f * x.x[p];
+  // The weights of a row's features, of the classes that are listed: feature by feature, so that what is far from the
+  // processor is fetched for all of them at a time.
+  void push_few(const ScaledRow& x, const ClassSlopes& slopes) {
+    const std::size_t apart = table_.padded, between = stride(), n = x.n;
+    float* const w = row(0);
+    for (std::size_t p = 0; p < n; ++p) {
+      float* at = w + x.index[p] * between;
+      const float value = x.x[p];
+      for (std::size_t s = 0; s < slopes.few; ++s) {
+        at[slopes.classes[s]] += move_[s] * value;
+        at[apart + slopes.classes[s]] += move_f_[s] * value;
+      }
     }
   }
 

@@ -112,14 +112,6 @@ BEELINE_CLONES inline float squared_length(const float* x, std::size_t n) {
   return sum;
 }
 
-// What entries of a feature become: r, r² where its weights decay and else 0, and its place among the features that are
-// centred, or −1.
-struct ScaledColumn {
-  double root;
-  float size;
-  std::int32_t centre = -1;
-};
-
 // A row's entries, scaled.
 struct ScaledRow {
   std::vector<std::uint32_t> index;
@@ -135,10 +127,10 @@ struct ScaledRow {
     }
   }
   // An entry, forgotten by the next one where it is not `kept`: a processor cannot foresee which entries are zero.
-  void add(std::size_t j, const ScaledColumn& column, double value, bool kept) {
+  void add(std::size_t j, double root, double value, bool kept, bool decays = true) {
     index[n] = static_cast<std::uint32_t>(j);
-    size[n] = column.size;
-    x[n] = static_cast<float>(column.root * value);
+    size[n] = decays ? static_cast<float>(root * root) : 0.0f;
+    x[n] = static_cast<float>(root * value);
     n += kept;
   }
   void measure() { norm = static_cast<double>(squared_length(x.data(), n)); }

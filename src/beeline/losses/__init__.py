@@ -12,6 +12,7 @@ from beeline.losses.checking import check_loss
 from beeline.losses.costs import MulticlassMargin, ScaledMulticlassMargin, SoftmaxMargin
 from beeline.losses.groups import GroupLoss
 from beeline.losses.label_tree import LabelTree
+from beeline.losses.level_pairs import LevelPairs
 from beeline.losses.margin import (
     Exponential,
     Hinge,
@@ -35,6 +36,14 @@ from beeline.losses.multioutput import (
 )
 from beeline.losses.novelty import Novelty
 from beeline.losses.one_vs_rest import OneVsRest
+from beeline.losses.ordinal import (
+    AllThreshold,
+    AllThresholdHinge,
+    ImmediateThreshold,
+    ImmediateThresholdHinge,
+    LevelLoss,
+    ThresholdLoss,
+)
 from beeline.losses.quantile import Expectile, Quantile, SoftQuantile
 from beeline.losses.ranking import (
     ListNet,
@@ -65,6 +74,8 @@ from beeline.losses.two_classes import TwoClassLoss
 __all__ = [
     "LOSSES",
     "Absolute",
+    "AllThreshold",
+    "AllThresholdHinge",
     "BalancedError",
     "BreakEven",
     "CrammerSinger",
@@ -78,9 +89,13 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberHinge",
+    "ImmediateThreshold",
+    "ImmediateThresholdHinge",
     "LabelTree",
     "Labels",
     "LeastSquares",
+    "LevelLoss",
+    "LevelPairs",
     "ListNet",
     "LogCosh",
     "Logistic",
@@ -124,6 +139,7 @@ __all__ = [
     "SquaredHinge",
     "SquaredMargin",
     "SquaredPerceptron",
+    "ThresholdLoss",
     "TreeLogistic",
     "TreeMargin",
     "Truncated",
@@ -159,6 +175,11 @@ _KINDS: tuple[type[Loss], ...] = (
     TreeLogistic,
     TreeMargin,
     MulticlassPerceptron,
+    AllThreshold,
+    AllThresholdHinge,
+    ImmediateThreshold,
+    ImmediateThresholdHinge,
+    LevelPairs,
     MultilabelLogistic,
     MultilabelHinge,
     MultilabelSquaredHinge,

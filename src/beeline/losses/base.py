@@ -34,8 +34,8 @@ from beeline.kernels import absolute_sum, conjugate_sum, dot, kink_buckets, loss
 
 __all__ = ["Labels", "Loss", "LossLink", "RowLoss", "ScalarLoss", "Scope", "VectorLoss", "far_out", "parameters_of"]
 
-Labels = Literal["binary", "real", "none", "classes", "sets", "vectors"]
-LossLink = Literal["none", "logistic", "softmax", "exp"]
+Labels = Literal["binary", "real", "none", "classes", "levels", "sets", "vectors"]
+LossLink = Literal["none", "logistic", "softmax", "cumulative", "exp"]
 Scope = Literal["row", "group", "all"]
 
 _DOMAINS: dict[Labels, str] = {
@@ -43,6 +43,7 @@ _DOMAINS: dict[Labels, str] = {
     "real": "finite numbers",
     "none": "anything: they are not looked at",
     "classes": "class numbers 0 … K−1",
+    "levels": "level numbers 0 … K−1",
     "sets": "−1 and +1 for every label of every row",
     "vectors": "rows of finite numbers",
 }
@@ -71,13 +72,13 @@ class Loss(ABC):
     extra_change
         By how much they change along a line, where it is evaluated along one.
     labels
-        What the labels must be: `binary` −1 and +1, `real` numbers, `none` nothing at all, `classes` 0 … K−1, `sets` a
-        matrix of −1 and +1 (row i has label k or not), `vectors` a matrix of numbers.
+        What the labels must be: `binary` −1 and +1, `real` numbers, `none` nothing at all, `classes` 0 … K−1, `levels`
+        0 … K−1 in an order, `sets` a matrix of −1 and +1 (row i has label k or not), `vectors` a matrix of numbers.
     domain
         Which of those labels it takes, in words; None: all of them.
     link
-        What a score means: `none`, a value or no more than a score; `exp`, the logarithm of a value; `logistic` and
-        `softmax`, what probabilities are made of.
+        What a score means: `none`, a value or no more than a score; `exp`, the logarithm of a value; `logistic`,
+        `softmax` and `cumulative`, what probabilities are made of.
     convex
         Whether the loss is convex in its scores. Only a convex one has an optimum that can be certified; one that says
         no is trained without a certificate, by the solvers that take it.
@@ -143,13 +144,13 @@ class Loss(ABC):
     @property
     def classifies(self) -> bool:
         """Whether a row's label is one of several classes."""
-        return self.labels in ("binary", "classes")
+        return self.labels in ("binary", "classes", "levels")
 
     def allows(self, y: Floats) -> AnyArray:
         """Whether each of the labels is one that the loss can take."""
         if self.labels in ("binary", "sets"):
             allowed: AnyArray = np.abs(y) == 1
-        elif self.labels == "classes":
+        elif self.labels in ("classes", "levels"):
             allowed = (y >= 0) & (y == np.floor(y))
         else:
             allowed = np.isfinite(y) if self.labels != "none" else np.ones(len(y), bool)
@@ -208,6 +209,25 @@ class Loss(ABC):
     def slopes_and_extra(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats]:
         """(`slopes`, the derivatives of the sum by the parameters that the loss owns)."""
         raise AttributeError(f"{type(self).__name__} owns no parameters")
+
+    def extra_derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[Floats, Floats] | None:
+        """First and second derivatives of the sum by the parameters that the loss owns, where mixed ones are zero.
+
+        None: they are not known.
+        """
+        return None
+
+    def best_extra(self, slopes: Floats, curvatures: Floats, reach: float) -> Floats:
+        """The parameters that the loss owns which are the best for a quadratic model of these derivatives."""
+        raise AttributeError(f"{type(self).__name__} knows no curvature of its parameters")
+
+    def in_order(self, extra: Floats) -> Floats:
+        """The parameters that the loss owns as a model has them, at which no loss is larger."""
+        return extra
+
+    def settled_slopes(self, by_extra: Floats) -> Floats:
+        """The derivatives by the parameters that the loss owns; where they meet in a kink, those nearest to zero."""
+        return by_extra
 
     @property
     def has_curvature(self) -> bool:
@@ -490,6 +510,10 @@ class VectorLoss(RowLoss):
     def from_classes(self, columns: Floats) -> Floats:
         """Columns that the loss sees, of those that come to these for each class."""
         return columns
+
+    def slopes_from_classes(self, slopes: Floats) -> Floats:
+        """Slopes along the scores that the loss sees, from those along the scores of classes; a row each."""
+        return slopes
 
     @property
     def output_loss(self) -> ScalarLoss | None:

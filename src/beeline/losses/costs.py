@@ -12,7 +12,7 @@ from beeline.losses.base import VectorLoss
 from beeline.losses.multiclass import ClassLoss, Softmax, label_indices, shares, unit_margins
 from beeline.losses.soft_margins import SoftMargin, SoftScaledMargin
 
-__all__ = ["MulticlassMargin", "ScaledMulticlassMargin", "SoftmaxMargin"]
+__all__ = ["MulticlassMargin", "ScaledMulticlassMargin", "SoftmaxMargin", "checked_costs"]
 
 
 class _Costs(ClassLoss):
@@ -25,7 +25,7 @@ class _Costs(ClassLoss):
     """
 
     def __init__(self, costs: Any = None) -> None:  # noqa: ANN401
-        self.costs = None if costs is None else _checked(costs)
+        self.costs = None if costs is None else checked_costs(costs)
 
     def natural_width(self, spread: float) -> float:
         """The mean cost of a mistake."""
@@ -133,7 +133,7 @@ class SoftmaxMargin(_Costs):
         return Softmax().conjugate_sum(a, y, c) + float(np.sum(a * self._rows(a, y)))
 
 
-def _checked(costs: Any) -> Floats:  # noqa: ANN401
+def checked_costs(costs: Any) -> Floats:  # noqa: ANN401
     """Δ as a matrix."""
     try:
         matrix = np.array(costs, dtype=np.float64)

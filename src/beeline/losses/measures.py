@@ -12,7 +12,7 @@ else for any parts of it. So equal weights are as none, and a weight of 2 beside
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -67,12 +67,16 @@ class FBeta(TwoClassLoss):
 class BalancedError(TwoClassLoss):
     """½(FN/n₊ + FP/n₋): the mean of both classes' parts that are told wrongly.
 
-    Every row decides for itself: the loss is the sum of max(0, w_i/(2·n_i) − w_i·y_i·z_i/W), n_i the weight of its
-    class. It is one of all rows since it knows what the classes weigh, whatever rows a fold leaves.
+    Unlike for the other measures, the scores' part is a mean over rows in which both classes count the same: the sum of
+    v_i·½(y′_i − y_i)·z_i with v_i = w_i/(2·n_i), n_i the weight of the row's class. By the mean over all rows a rare
+    positive row would want a score of W/(2·n₊), and other rows would pay for it. Every row decides for itself: the loss
+    is Σ v_i·max(0, 1 − y_i·z_i), a support vector machine with balanced classes. It is one of all rows since it knows
+    what the classes weigh, whatever rows a fold leaves.
     """
 
     name = "balanced_error"
-    formula = "max over y′ of ½(FN/n₊ + FP/n₋) + mean of ½(y′ − y)z"
+    class_weights_cancel = True
+    formula = "½·mean over y = 1 of max(0, 1 − z) + ½·mean over y = −1 of max(0, 1 + z)"
     summary = "the mean error of both classes"
 
     @property
@@ -86,11 +90,13 @@ class BalancedError(TwoClassLoss):
         rows = _Rows.of(z, y, c)
         if rows.lacks_a_class or not np.isfinite(rows.sum_of_scores):
             return (0.0 if rows.lacks_a_class else np.nan), rows.cost
-        signs = np.where(rows.up, 1.0, -1.0)
-        per_weight = np.where(rows.up, 0.5 / rows.positive, 0.5 / rows.negative) - signs * rows.z / rows.total
-        wrong = per_weight > 0
-        slopes[rows.here] = np.where(wrong, -signs * rows.c * (rows.cost / rows.total), 0.0)
-        return float(np.sum(np.where(wrong, rows.c * per_weight, 0.0))), rows.cost
+        signs, parts = (
+            np.where(rows.up, 1.0, -1.0),
+            rows.c * np.where(rows.up, 0.5 / rows.positive, 0.5 / rows.negative),
+        )
+        short = 1 - signs * rows.z
+        slopes[rows.here] = np.where(short > 0, -signs * parts * rows.cost, 0.0)
+        return float(np.sum(np.where(short > 0, parts * short, 0.0))), rows.cost
 
     def measured(self, z: Floats, y: Floats, c: Floats) -> float:
         """The mean of both classes' parts that are told rightly."""
@@ -187,13 +193,19 @@ class _AtK(_Called):
     positive rows score high. For each TP the best rows are those with the highest scores: O(m + k log k).
     """
 
+    instead = "the loss 'roc_area' with a small max_fpr, which looks at the first rows too"
+
     def __init__(self, k: int = 10) -> None:
         self.k = positive_whole("k", k)
+
+    def of_part(self, part: float) -> Self:
+        """As many fewer rows, but one at least."""
+        return type(self)(max(1, round(self.k * part)))
 
     @property
     def measure(self) -> str:
         """With its k."""
-        return f"{self.name} at {self.k}"
+        return f"{self.name}@{self.k}"
 
     def check_counts(self, positive: int, rows: int, name: object) -> None:
         """There must be k rows."""
@@ -272,7 +284,7 @@ class Precision(_AtK):
     """
 
     name = "precision"
-    formula = "max over y′ of 1 − TP/k + mean of ½(y′ − y)z, k rows called positive"
+    formula = "max over y′ of 1 − TP/k + (k − TP)·(z̄ of FP − z̄ of FN)/m, k rows called positive"
     summary = "how many of the k rows with the highest scores are positive"
 
     def check_counts(self, positive: int, rows: int, name: object) -> None:
@@ -299,7 +311,7 @@ class Recall(_AtK):
     """
 
     name = "recall"
-    formula = "max over y′ of 1 − TP/n₊ + mean of ½(y′ − y)z, k rows called positive"
+    formula = "max over y′ of 1 − TP/n₊ + (min(k, n₊) − TP)·(z̄ of FP − z̄ of FN)/m, k rows called positive"
     summary = "how many of the positive rows are among the k with the highest scores"
 
     def _gain(self, rows: _Rows, called: float) -> float:

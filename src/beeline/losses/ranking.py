@@ -21,7 +21,7 @@ import numpy as np
 
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
-from beeline.exceptions import ParameterError
+from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import query_losses
 from beeline.losses.groups import GroupLoss
 from beeline.losses.settings import above_one, at_least_one
@@ -73,7 +73,13 @@ class QueryLoss(GroupLoss):
         z, y, weights = (np.ascontiguousarray(column, dtype=np.float64) for column in (z, y, weights))
         starts = np.ascontiguousarray(starts, np.int64)
         discounts = self._discounts(int(np.diff(starts).max()))
-        query_losses(self.name, z, y, weights, starts, discounts, values, slopes)
+        try:
+            query_losses(self.name, z, y, weights, starts, discounts, values, slopes)
+        except RuntimeError as error:
+            raise LabelError(
+                f"{error}, and finding the worst order of so many takes too long; round the relevances to fewer "
+                "levels, or take the loss 'pairwise_hinge', 'pairwise_logistic' or 'listnet'"
+            ) from None
         return values, slopes, np.empty((len(values), 0))
 
     def _discounts(self, n: int) -> Floats:
@@ -86,8 +92,9 @@ class Ndcg(QueryLoss):
 
     max_π Σ_i c_i (f_π(i) − f_σ(i)) + 1 − NDCG@k(π), c_i the gain of σ's document at place i over the sum of all gains.
 
-    π goes over all documents. That is a linear assignment: O(n log n) with two levels of relevance, O(n log n + m·r²)
-    with r levels and m documents above the lowest one.
+    π goes over all documents. That is a linear assignment: a sort, O(n log n), with two levels of relevance;
+    O(n log n + m·r²) with r levels and m documents above the lowest one; where levels are nearly as many as documents,
+    O(k·m²) for k places, O(m³) for all.
 
     Parameters
     ----------

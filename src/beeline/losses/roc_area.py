@@ -35,6 +35,7 @@ class RocArea(TwoClassLoss):
     formula = "mean over pairs of max(0, 1 − (z₊ − z₋))"
     summary = "the area under the ROC curve, up to the false positive rate max_fpr"
     differences_only = True
+    class_weights_cancel = True
 
     def __init__(self, max_fpr: float = 1.0) -> None:
         if not 0 < as_number("max_fpr", max_fpr) <= 1:
@@ -44,7 +45,7 @@ class RocArea(TwoClassLoss):
     @property
     def measure(self) -> str:
         """The area, or the part of it that is measured."""
-        return "auc" if self.max_fpr == 1 else f"auc up to {self.max_fpr:g}"
+        return "auc" if self.max_fpr == 1 else f"partial_auc@{self.max_fpr:g}"
 
     def fill(self, z: Floats, y: Floats, c: Floats, slopes: Floats) -> tuple[float, float]:
         """By the kernel."""

@@ -7,10 +7,13 @@ Conventions
   the class, the scores of classes are s = Pz, and a loss l(s) of classes has the slopes Pᵀl'(s) and the Hessian PᵀHP.
 - What nodes share, classes below them learn together: Ω counts the weights of nodes. A model keeps what they come to
   for each class.
+- Inner nodes that each have one node below them, m in a chain, are one with √m in P: of all that comes to the same sum,
+  the smallest is the same for all of them, and ½‖u‖² for a score √m·u is what they pay together.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -31,6 +34,7 @@ from beeline.losses.multiclass import Softmax, unit_margins
 __all__ = ["OverTree", "TreeLayout", "TreeLogistic", "TreeLoss", "TreeMargin"]
 
 _THROUGH_ROOT = 2.0
+_UNIT = 1e-15  # of a sum of scales
 _ROUNDING = 1e-14  # of a cost, in each of the slopes that a node's is the sum of
 
 
@@ -44,28 +48,33 @@ class TreeLayout:
         K: the first columns are the classes.
     parents
         The column of each column's parent, −1 below the root. Parents of inner nodes come before them.
+    scales
+        What the scores of each column are multiplied by: √m for a chain of m inner nodes, else 1.
     names
-        What the columns are called.
-    uniform
-        Whether all classes are as deep.
+        What the columns are called; chains by their highest node.
     """
 
     n_classes: int
     parents: Ints
+    scales: Floats
     names: tuple[str, ...]
-    uniform: bool
 
     @classmethod
     def of(cls, tree: LabelTree, names: Sequence[object]) -> TreeLayout:
         """The layout of these classes in a tree, of which all else is left out."""
         tree = tree.restricted_to(names)
         leaves = tree.leaves_of(names).tolist()
-        taken = set(leaves)
-        order = leaves + [node for node in range(1, len(tree)) if node not in taken]
+        taken, below = set(leaves), Counter(tree.parents)
+        top, length = {0: 0}, dict.fromkeys(leaves, 1)
+        for node in range(1, len(tree)):
+            parent = tree.parents[node]
+            top[node] = top[parent] if node not in taken and parent and below[parent] == 1 else node
+            length[top[node]] = length.get(top[node], 0) + (node not in taken)
+        order = leaves + [node for node in range(1, len(tree)) if node not in taken and top[node] == node]
         column = {node: k for k, node in enumerate(order)} | {0: -1}
-        parents = np.array([column[tree.parents[node]] for node in order], np.int64)
-        depths = {tree.depths[leaf] for leaf in leaves}
-        return cls(len(leaves), parents, tuple(tree.names[node] for node in order), len(depths) == 1)
+        parents = np.array([column[top[tree.parents[node]]] for node in order], np.int64)
+        scales = np.sqrt([length[node] for node in order])
+        return cls(len(leaves), parents, scales, tuple(tree.names[node] for node in order))
 
     @property
     def n_nodes(self) -> int:
@@ -78,24 +87,37 @@ class TreeLayout:
         return self.n_nodes == self.n_classes
 
     @cached_property
+    def uniform(self) -> bool:
+        """Whether the same number added to all scores of a row is added to all classes."""
+        sums = self.paths.sum(axis=1)
+        return bool(np.ptp(sums) <= _UNIT * sums.max())
+
+    @cached_property
+    def has_chains(self) -> bool:
+        """Whether a column stands for several nodes."""
+        return bool(np.any(self.scales != 1))
+
+    @cached_property
     def paths(self) -> Floats:
         """P."""
         return self.sum_paths(np.eye(self.n_nodes)).T.copy()
 
     def sum_paths(self, z: Floats) -> Floats:
-        """Pz for every row: each node's score is that of its parent and its own, from the root down."""
+        """Pz for every row: what each node has is that of its parent and its own, from the root down."""
         if self.is_flat:
             return z
         scores = np.empty((len(z), self.n_classes))
-        sum_paths(np.ascontiguousarray(z), self.parents, scores)
+        sum_paths(np.ascontiguousarray(z * self.scales if self.has_chains else z), self.parents, scores)
         return scores
 
     def sum_subtrees(self, a: Floats) -> Floats:
-        """Pᵀa for every row: each node's slope is the sum of those below it, from the leaves up."""
+        """Pᵀa for every row: each node's slope is made of the sum of those below it, from the leaves up."""
         if self.is_flat:
             return a
         slopes = np.empty((len(a), self.n_nodes))
         sum_subtrees(np.ascontiguousarray(a), self.parents, self.n_classes, slopes)
+        if self.has_chains:
+            slopes *= self.scales
         return slopes
 
 
@@ -165,20 +187,21 @@ class OverTree(VectorLoss):
         if self._layout is None or self._layout.is_flat:
             return columns
         paths = self._layout.paths
-        return self._down(np.linalg.solve(paths @ paths.T, columns.T).T)
+        least = np.linalg.solve(paths @ paths.T, columns.T)
+        return self.slopes_from_classes(np.ascontiguousarray(least.T, np.float64))
+
+    def slopes_from_classes(self, slopes: Floats) -> Floats:
+        """The slopes along all nodes: each the sum of those of the classes below."""
+        return slopes if self._layout is None else self._layout.sum_subtrees(slopes)
 
     def _up(self, z: Floats) -> Floats:
         """The scores of the classes."""
         return z if self._layout is None else self._layout.sum_paths(z)
 
-    def _down(self, slopes: Floats) -> Floats:
-        """The slopes along the nodes."""
-        return slopes if self._layout is None else self._layout.sum_subtrees(slopes)
-
     def value_and_grad(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """The value, and the slopes along all nodes."""
         values, slopes = self.class_loss.value_and_grad(self._up(z), y)
-        return values, self._down(slopes)
+        return values, self.slopes_from_classes(slopes)
 
     def sum(self, z: Floats, y: Floats, c: Floats) -> float:
         """Σ c_i l(z_i, y_i)."""
@@ -186,7 +209,7 @@ class OverTree(VectorLoss):
 
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """c_i · dl/dz for every row."""
-        return self._down(self.class_loss.slopes(self._up(z), y, c))
+        return self.slopes_from_classes(self.class_loss.slopes(self._up(z), y, c))
 
     def along(self, z: Floats, dz: Floats, t: float, y: Floats, c: Floats) -> tuple[float, float]:
         """Along a line of the nodes' scores, that of the classes'."""
@@ -203,38 +226,39 @@ class OverTree(VectorLoss):
     def derivatives(self, z: Floats, y: Floats, c: Floats) -> tuple[float, Floats, Floats]:
         """All three in one go."""
         value, slopes, curvatures = self.class_loss.derivatives(self._up(z), y, c)
-        return value, self._down(slopes), curvatures
+        return value, self.slopes_from_classes(slopes), curvatures
 
     def hessian_products(self, h: Floats, u: Floats) -> Floats:
         """The products PᵀH_iP u_i."""
         scores = self._up(u)
         if not self.class_loss.has_softmax_curvature:
-            return self._down(self.class_loss.hessian_products(h, scores))
+            return self.slopes_from_classes(self.class_loss.hessian_products(h, scores))
         products = scores.copy() if scores is u else scores
         apply_softmax_hessians(np.ascontiguousarray(h), np.zeros(h.shape[1]), products)
-        return self._down(products)
+        return self.slopes_from_classes(products)
 
     def curvature_diagonals(self, h: Floats) -> Floats:
         """The diagonals of PᵀH_iP."""
         if self._layout is None:
             return self.class_loss.curvature_diagonals(h)
         if self.class_loss.has_softmax_curvature:
-            below, totals = self._down(h), h.sum(axis=1, keepdims=True)
+            below, totals = self._layout.sum_subtrees(h) / self._layout.scales, h.sum(axis=1, keepdims=True)
             diagonals: Floats = below - below * np.divide(below, totals, out=np.zeros_like(below), where=totals > 0)
-            return diagonals
+            return diagonals * self._layout.scales**2
         each = [np.broadcast_to(path, (len(h), len(path))).copy() for path in self._layout.paths.T]
         return np.column_stack([(path * self.class_loss.hessian_products(h, path)).sum(axis=1) for path in each])
 
     def curvature_total(self, h: Floats) -> Floats:
         """Σ_i PᵀH_iP."""
-        return self._down(np.ascontiguousarray(self._down(self.class_loss.curvature_total(h)).T))
+        total = self.slopes_from_classes(self.class_loss.curvature_total(h))
+        return self.slopes_from_classes(np.ascontiguousarray(total.T))
 
     def conjugate_sum(self, a: Floats, y: Floats, c: Floats) -> float:
         """That of l; slopes along inner nodes must be the sums of those of the classes below them."""
         k = self.n_classes(a.shape[1])
         along = np.ascontiguousarray(a[:, :k])
         sizes = _ROUNDING * k * np.abs(along).sum(axis=1)
-        if np.any(np.abs(self._down(along)[:, k:] - a[:, k:]) > sizes[:, None]):
+        if np.any(np.abs(self.slopes_from_classes(along)[:, k:] - a[:, k:]) > sizes[:, None]):
             return np.inf
         return self.class_loss.conjugate_sum(along, y, c)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from beeline.exceptions import ParameterError
 from beeline.losses.base import Labels, Scope
 from beeline.losses.groups import Evaluated, GroupLoss
 
-__all__ = ["TwoClassLoss", "positive_whole"]
+__all__ = ["TwoClassLoss", "between_scores", "positive_whole"]
 
 
 class TwoClassLoss(GroupLoss):
@@ -30,11 +30,17 @@ class TwoClassLoss(GroupLoss):
     ----------
     measure
         What the measure is called whose mistakes the loss bounds from above.
+    class_weights_cancel
+        Whether it makes no difference what multiplies the weights of all rows of a class.
+    instead
+        Another loss, in words, where nothing can be learned by this one; empty where there is none to name.
     """
 
     scope: ClassVar[Scope] = "all"
     labels: ClassVar[Labels] = "binary"
     smooth: ClassVar[bool] = False
+    class_weights_cancel: ClassVar[bool] = False
+    instead: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -51,6 +57,10 @@ class TwoClassLoss(GroupLoss):
 
     def check_counts(self, positive: int, rows: int, name: object) -> None:
         """Raise `ParameterError` when the settings do not fit so many rows, some of them of the positive class."""
+
+    def of_part(self, part: float) -> Self:
+        """The loss for that part of the rows: what counts rows counts as many fewer."""
+        return self
 
     def threshold(self, z: Floats, y: Floats, c: Floats) -> float:
         """The score above which a row is best called positive, where only differences of scores matter."""
@@ -91,10 +101,10 @@ def best_threshold(z: Floats, y: Floats, c: Floats) -> float:
     apart = np.append(True, np.append(z[1:] < z[:-1], True))
     best = float(np.max(sums[apart]))
     places = np.flatnonzero(apart & (sums >= best - 1e-12))
-    return _between(z, int(places[len(places) // 2]))
+    return between_scores(z, int(places[len(places) // 2]))
 
 
-def _between(z: Floats, called: int) -> float:
+def between_scores(z: Floats, called: int) -> float:
     """A threshold that so many of the scores, which fall, are above."""
     if 0 < called < len(z):
         middle = 0.5 * (z[called - 1] + z[called])
@@ -110,8 +120,9 @@ def threshold_for(z: Floats, c: Floats, called: float) -> float:
     here = c > 0
     z, c = z[here], c[here]
     order = np.argsort(-z, kind="stable")
-    sums = np.cumsum(c[order])
-    return _between(z[order], min(int(np.searchsorted(sums, called * (1 - 1e-9))) + 1, len(z)))
+    z, sums = z[order], np.cumsum(c[order])
+    last = z[min(int(np.searchsorted(sums, called * (1 - 1e-9))), len(z) - 1)]
+    return between_scores(z, int(np.searchsorted(-z, -last, side="right")))  # equal scores are not told apart
 
 
 def positive_whole(name: str, value: int) -> int:

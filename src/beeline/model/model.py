@@ -39,7 +39,7 @@ __all__ = ["Link", "Model", "Rows"]
 # The links that each kind of model may have.
 _LINKS: dict[str, tuple[Link, ...]] = {
     "binary": ("none", "logistic", "softmax", "platt"),
-    "multiclass": ("none", "logistic", "softmax", "platt"),
+    "multiclass": ("none", "logistic", "softmax", "cumulative", "platt"),
     "multilabel": ("none", "logistic"),
     "regression": ("none", "logistic", "exp"),
 }
@@ -62,7 +62,8 @@ class Model:
     intercepts
         b, one an output; zeros where there is none.
     classes
-        What the classes or labels are called, sorted: numbers or texts. None: a regression.
+        What the classes or labels are called, sorted: numbers or texts; levels in an order of their own in that order.
+        None: a regression.
     loss, loss_settings
         The loss it was trained by and the loss's own settings.
     link
@@ -373,7 +374,8 @@ class Model:
         if (names.dtype.kind in "OU") != (self.classes.dtype.kind in "OU"):
             kinds = ("texts", "numbers") if names.dtype.kind in "OU" else ("numbers", "texts")
             raise DataError(f"the labels are {kinds[0]} but the model's classes are {kinds[1]}")
-        place = np.searchsorted(self.classes, names).clip(0, len(self.classes) - 1)
+        order = np.argsort(self.classes, kind="stable")  # levels may have an order of their own
+        place = order[np.searchsorted(self.classes, names, sorter=order).clip(0, len(self.classes) - 1)]
         unknown = self.classes[place] != names
         if np.any(unknown):
             row = int(np.argmax(unknown))
@@ -381,7 +383,8 @@ class Model:
                 f"row {first_row + row} has the label {names[row]}, which the model has never seen; it knows "
                 f"{shortened([str(name) for name in self.classes])}"
             )
-        return place.astype(np.int64)
+        numbers: Ints = place.astype(np.int64)
+        return numbers
 
     # Files
 

@@ -131,6 +131,9 @@ class _Graph(OnnxNodes):
         if model.link == "softmax" and model.n_outputs > 1:
             self._output("Softmax", "probabilities", shape, scores, axis=1)
             return
+        if model.link == "cumulative":
+            self._level_probabilities(scores, n_classes)
+            return
         if model.platt is not None:
             slopes, offsets = -model.platt.T.astype(self.type)
             scores = self.op("Add", self.op("Mul", scores, self.constant(slopes)), self.constant(offsets))
@@ -143,6 +146,17 @@ class _Graph(OnnxNodes):
         share = self.op("Div", p, self.op("Max", total, self.number(float(np.finfo(self.type).tiny))))
         some = self.op("Greater", total, self.number(0))
         self._output("Where", "probabilities", shape, some, share, self.number(1 / n_classes))
+
+    def _level_probabilities(self, scores: str, n_levels: int) -> None:
+        """P(y > k−1) − P(y > k), with the sigmoids of the differences of neighbouring scores."""
+        first, axis = np.arange(n_levels - 1), self.whole([1])
+        lower = self.op("Slice", scores, self.whole([0]), self.whole([n_levels - 1]), axis)
+        upper = self.op("Slice", scores, self.whole([1]), self.whole([n_levels]), axis)
+        apart = np.zeros((n_levels - 1, n_levels))
+        apart[first, first], apart[first, first + 1] = -1.0, 1.0
+        falls = self.op("MatMul", self.op("Sigmoid", self.op("Sub", upper, lower)), self.constant(apart.astype(self.type)))
+        found = self.op("Add", falls, self.constant(np.eye(1, n_levels).astype(self.type)))
+        self._output("Max", "probabilities", [None, n_levels], found, self.number(0))
 
     def _classes(self, classes: AnyArray) -> str:
         if classes.dtype.kind in "OU":

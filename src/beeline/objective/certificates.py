@@ -158,7 +158,7 @@ def _given_up(o: Objective, slopes: RowVector, totals: Floats, size: float, unit
         return min(1.0, missing / (0.5 * (size + abs(float(totals[0]))))), missing
     if dot(totals, totals) <= square(2 * unit * size):  # nothing but rounding
         return 0.0, 0.0
-    given_up = float(cancelling_parts(_group_sums(o, slopes), totals, unit * size).max())
+    given_up = float(cancelling_parts(_group_sums(o, slopes), totals[: o.n_classes], unit * size).max())
     return given_up, given_up * size
 
 
@@ -205,9 +205,12 @@ def cancelling_parts(sums: Floats, totals: Floats, rounding: float) -> Floats:
 
 
 def _group_sums(o: Objective, slopes: RowVector) -> Floats:
-    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
+    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike.
+
+    Where scores of classes are sums, of the slopes along the classes: the others are sums of these, and zero with them.
+    """
     by_class = o.loss.labels == "classes"
-    sums: Floats = o.rows.sum(values.slope_sums_of_alike, slopes, o.labels, by_class=by_class).value[0]
+    sums: Floats = o.rows.sum(values.slope_sums_of_alike, slopes, o.labels, k=o.n_classes, by_class=by_class).value[0]
     return sums
 
 

@@ -196,10 +196,12 @@ def best_intercepts(point: Point, part: float = 0.0) -> Point:
 def best_free(point: Point) -> Point:
     """The same weights with the best values of all coordinates that do not count in Ω, for a smooth loss.
 
-    For losses that give no curvature: the method of Broyden, Fletcher, Goldfarb and Shanno over those few coordinates,
-    from scores alone, until the slopes along them are zero as far as double precision goes.
+    The method of Broyden, Fletcher, Goldfarb and Shanno over those few coordinates, from scores alone, until the slopes
+    along them are zero as far as double precision goes; Newton's where the loss knows its curvatures by them.
     """
     o = point.objective
+    if o.n_free == o.parameters.n_extra and len(point.extra_derivatives[0]):
+        return _best_own(point)
     free, inverse = point.theta[o.n_regularized :].copy(), None
     for _ in range(_MOST_STEPS):
         slope = point.free_slopes
@@ -207,7 +209,7 @@ def best_free(point: Point) -> Point:
         if size <= _LEVEL * point.slope_size or not math.isfinite(size):
             break
         step = -slope * (o.natural_width / size) if inverse is None else -inverse @ slope
-        moved = _lower(point, free, step, slope)
+        moved = _lower(point, free, free + step, slope)
         if moved is None:
             if inverse is None:
                 break
@@ -216,6 +218,25 @@ def best_free(point: Point) -> Point:
         change, slope_change = moved.theta[o.n_regularized :] - free, moved.free_slopes - slope
         inverse = _secant(inverse, change, slope_change)
         free, point = moved.theta[o.n_regularized :].copy(), moved
+    return point
+
+
+def _best_own(point: Point) -> Point:
+    """The same weights with the best parameters of the loss's own, by Newton's method; the loss keeps them in order."""
+    o = point.objective
+    ordered = o.loss.in_order(point.theta[o.n_regularized :])
+    if not np.array_equal(ordered, point.theta[o.n_regularized :]):
+        point = point.with_free(ordered)
+    for _ in range(_MOST_STEPS):
+        size = float(np.abs(point.free_slopes).max())
+        if size <= _LEVEL * point.slope_size or not math.isfinite(size):
+            break
+        slopes, curvatures = point.extra_derivatives
+        best = o.loss_at(point.theta).best_extra(slopes, curvatures, _GROWTH * o.natural_width)
+        moved = _lower(point, point.theta[o.n_regularized :], best, slopes)
+        if moved is None:
+            break
+        point = moved
     return point
 
 
@@ -242,16 +263,18 @@ def best_free_by_turns(point: Point, accuracy: float) -> Point:
     return point
 
 
-def _lower(point: Point, free: Floats, step: Floats, slope: Floats) -> Point | None:
-    """A point along the step where J is lower, or its slopes are where J shows no difference any more; or None."""
-    fall = dot(slope, step)
+def _lower(point: Point, free: Floats, target: Floats, slope: Floats) -> Point | None:
+    """A point on the way to a target where J is lower, or its slopes where J shows no difference any more; or None."""
+    step = target - free
+    fall, size = dot(slope, step), float(np.abs(point.free_slopes).max())
     for _ in range(_MOST_HALVINGS):
-        moved = point.with_free(free + step)
+        moved = point.with_free(target)
         if fall >= -_NOTHING * point.loss:
-            return moved if float(np.abs(moved.free_slopes).max()) < float(np.abs(slope).max()) else None
+            return moved if float(np.abs(moved.free_slopes).max()) < size else None
         if moved.loss <= point.loss + _SUFFICIENT * fall:
             return moved
         step, fall = 0.5 * step, 0.5 * fall
+        target = free + step
     return None
 
 

@@ -195,7 +195,14 @@ class Point:
             return _NONE
         _ = self.slopes
         by_extra: Floats = self._with_extra[1].value[0]
-        return by_extra
+        return self.objective.loss_at(self.theta).settled_slopes(by_extra)
+
+    @property
+    def extra_derivatives(self) -> tuple[Floats, Floats]:
+        """First and second derivatives of the loss by the parameters that it owns; none where they are not known."""
+        o = self.objective
+        found = o.rows.sum(values.extra_derivatives, self.z, o.labels, o.costs, loss=o.loss_at(self.theta)).value
+        return found[0], found[1]
 
     @property
     def slope_size(self) -> float:

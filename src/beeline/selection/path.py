@@ -16,7 +16,7 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.exceptions import BeelineError, LabelError, ParameterError
 from beeline.links import Link
-from beeline.losses import get_loss
+from beeline.losses import LevelLoss, TwoClassLoss, get_loss
 from beeline.objective import Objective
 from beeline.objective.residual_correlation import chance_correlation
 from beeline.selection.bounds import first_C, highest_C, lowest_C, null_C
@@ -257,7 +257,12 @@ class _Search:
         labels, weights, groups, queries = self.held_out[k]
         loss = self.task.joint_loss or self.task.output_loss
         loss = loss if not len(runner.extra(k)) else loss.with_extra(runner.extra(k))
-        return HeldOut(labels, runner.held_out_scores(k), weights, self.names, self.link, loss, groups, queries)
+        z = runner.held_out_scores(k)
+        if isinstance(loss, TwoClassLoss):
+            loss = loss.of_part(len(labels) / self.task.data.n_rows)
+        elif isinstance(loss, LevelLoss):
+            z = loss.level_scores(z, runner.thresholds(k))
+        return HeldOut(labels, z, weights, self.names, self.link, loss, groups, queries)
 
     def _keep(self, point: PathPoint, runner: Runner) -> None:
         """Add to the curve, in memory and on disk; the weights of the best point are kept.

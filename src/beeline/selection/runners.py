@@ -36,6 +36,7 @@ from beeline.training.indexing import without_index
 from beeline.training.parallel import solve_in_parallel
 from beeline.training.run import Trained, counts_by_difference, extra_of, outputs_of
 from beeline.training.task import Task
+from beeline.training.threshold import best_thresholds
 
 __all__ = ["Runner", "Stopping", "make_runner"]
 
@@ -185,7 +186,12 @@ class Runner(ABC):
     def extra(self, k: int) -> Floats:
         """The parameters that the loss owns, in fold k."""
         point = self.points[self.of_fold(k)][0]
-        return point.objective.parameters.extra(point.theta)
+        return point.objective.loss.in_order(point.objective.parameters.extra(point.theta))
+
+    def thresholds(self, k: int) -> Floats:
+        """The thresholds between levels in fold k: those of the loss, or those that suit the rows it trains on."""
+        extra = self.extra(k)
+        return extra if len(extra) else best_thresholds(self.points[self.of_fold(k)][0])
 
     def mean_outputs(self) -> Trained:
         """The mean over the folds of their weights, intercepts and more: where training on all rows may begin."""

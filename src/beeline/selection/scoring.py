@@ -19,7 +19,17 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline._words import offer, quoted
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
-from beeline.losses import GroupLoss, Loss, QueryLoss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
+from beeline.losses import (
+    GroupLoss,
+    LevelLoss,
+    Loss,
+    QueryLoss,
+    RowLoss,
+    ScalarLoss,
+    ThresholdLoss,
+    TwoClassLoss,
+    VectorLoss,
+)
 from beeline.losses.groups import Evaluated
 from beeline.losses.trees import TreeLoss
 from beeline.query_measures import QUERY_MEASURES, QueryMeasure, RankedQueries, query_measure
@@ -94,7 +104,8 @@ class HeldOut:
         return self.loss.measured(self.z[here, 0], signs, weights[here])
 
     def _by_group(self, loss: GroupLoss) -> Evaluated:
-        z, y = (self.z[:, 0] if self.z.shape[1] == 1 else self.z), np.asarray(self.labels, np.float64)
+        single = isinstance(loss, LevelLoss) or self.z.shape[1] == 1
+        z, y = (self._scores if single else self.z), np.asarray(self.labels, np.float64)
         if self.groups is None:
             starts = None
         else:
@@ -107,6 +118,8 @@ class HeldOut:
     def losses(self) -> Floats:
         """The loss of each row: of all its scores together, or the sum over them."""
         z, y = self.z, np.asarray(self.labels, np.float64)
+        if isinstance(self.loss, ThresholdLoss):
+            return self.loss.value_and_grad(self._scores + self.loss.thresholds[0], y)[0]
         if isinstance(self.loss, VectorLoss):  # of two scores there is the difference
             return self.loss.class_loss.value_and_grad(z if z.shape[1] > 1 else np.hstack([-0.5 * z, 0.5 * z]), y)[0]
         assert isinstance(self.loss, RowLoss)
@@ -116,6 +129,11 @@ class HeldOut:
         each = [self.loss.value_and_grad(np.ascontiguousarray(a), np.ascontiguousarray(b))[0] for a, b in columns]
         total: Floats = np.sum(each, axis=0)
         return total
+
+    @property
+    def _scores(self) -> Floats:
+        """The single score of each row; of levels up to a shift."""
+        return self.z[:, 0] if self.z.shape[1] == 1 else self.z[:, 1] - self.z[:, 0]
 
     @property
     def probabilities(self) -> Floats:
@@ -244,8 +262,8 @@ def get_metric(
     That is accuracy as in the paper, the log loss where scores become probabilities, and for a regression the root of
     the mean squared error; but the loss itself where it asks for something else than the middle of the labels, as that
     of quantiles and of counts does, where mistakes have costs, and where a row has several labels or none; of a loss of
-    two classes over all rows, and of one of queries, the measure that it bounds. `queries` says whether rows belong to
-    queries, without which rankings cannot be judged.
+    two classes over all rows, and of one of queries, the measure that it bounds; of levels how many lie between.
+    `queries` says whether rows belong to queries, without which rankings cannot be judged.
     """
     numbers = loss is None or loss.labels == "real"
     if isinstance(loss, TwoClassLoss):
@@ -259,6 +277,8 @@ def get_metric(
             )
     if metric is None and isinstance(loss, QueryLoss) and queries:
         metric = loss.measure
+    if metric is None and isinstance(loss, LevelLoss):
+        return METRICS["level_mae"]
     if metric is None:
         if n_classes is None:
             return METRICS["rmse" if loss is None or (numbers and _asks_for_the_middle(loss, link)) else "loss"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from beeline._sentences import Argument, Sentence
 from beeline._warnings import calls_inside
 from beeline.exceptions import ConvergenceWarning, ModelWarning
-from beeline.losses import Loss, Truncated, is_built_in
+from beeline.losses import Loss, Truncated, TwoClassLoss, is_built_in
 from beeline.solvers.base import Result, Solver, Status
 
 __all__ = [
@@ -158,14 +158,27 @@ def _is_worthless(result: Result) -> bool:
     return result.status is Status.FAILED or gained(result) <= _WORTHLESS
 
 
-def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = False) -> str:
-    if missed:
-        return "the model is no better than its intercept alone"
-    if free and hasattr(loss, "epsilon"):
+def _words_for_free(loss: Loss) -> str:
+    """Why zero weights cost nothing, where that is known."""
+    if hasattr(loss, "epsilon"):
         return (
             f"the model is its intercept alone: no label is farther from it than epsilon, {loss.epsilon:g}, so that "
             "nothing is left to learn; lower epsilon"
         )
+    if loss.differences_only:
+        return (
+            "all weights are zero: no query has both more and less relevant rows, so that nothing is left to rank; "
+            "look at the labels and the query ids"
+        )
+    return ""
+
+
+def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = False) -> str:
+    what = "zero weights" if loss.differences_only else "its intercept alone"
+    if missed:
+        return f"the model is no better than {what}"
+    if free and (words := _words_for_free(loss)):
+        return words
     if loss.zero_is_optimal:
         return concern_about_zero(loss).sentence
     if isinstance(loss, Truncated):
@@ -176,15 +189,17 @@ def _words_for_worthless(loss: Loss, missed: bool, free: bool, unproven: bool = 
         )
     if unproven:
         return Sentence(
-            "the model is no better than its intercept alone, and how far from the optimum it is nobody knows; scale "
+            f"the model is no better than {what}, and how far from the optimum it is nobody knows; scale "
             "the features, take another C (alpha), or let ",
             Argument("solver", "auto"),
             " find the optimum",
         )
-    balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if loss.classifies else ()
+    by_rows = loss.classifies and loss.scope == "row"
+    balanced = (", take ", Argument("class_weight", "balanced"), " where one class is rare") if by_rows else ()
+    advice = f", take {loss.instead}" if isinstance(loss, TwoClassLoss) and loss.instead else ""
     return Sentence(
-        "the model is no better than its intercept alone, which is the optimum where C is so small (or alpha so "
-        "large); raise C (lower alpha)",
+        f"the model is no better than {what}, which is the optimum where C is so small (or alpha so "
+        f"large); raise C (lower alpha){advice}",
         *balanced,
         ", or let 'auto' choose it",
     )

@@ -41,7 +41,7 @@ class Classes:
     Attributes
     ----------
     names
-        What they are called, sorted.
+        What they are called, sorted; of levels with an order of their own, in that order.
     numbers
         The class number of every row, 0 … K−1, as small integers; for sets of labels a matrix of −1 and +1.
     """
@@ -51,6 +51,14 @@ class Classes:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def in_order(self, order: Ints) -> Classes:
+        """The same classes in another order: where each is now."""
+        if np.array_equal(order, np.arange(len(self))):
+            return self
+        new_number = np.empty(len(self), self.numbers.dtype)
+        new_number[order] = np.arange(len(self))
+        return Classes(self.names[order], new_number[self.numbers])
 
 
 def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | None = None) -> Classes:

@@ -53,7 +53,8 @@ class OnlineTask:
                 f"rows that come once train with L2, L1 or the elastic net, not with {regularizer!r}",
                 parameter="regularizer",
             )
-        if loss.labels in ("sets", "vectors", "none") or loss.scope != "row" or form_of(self.loss_of(3)) is None:
+        strange = loss.labels in ("levels", "sets", "vectors", "none") or loss.scope != "row"
+        if strange or form_of(self.loss_of(3)) is None:
             raise ParameterError(
                 f"the loss {loss.name!r} has no form for rows that come once; take another, such as 'logistic', "
                 "'hinge' or 'squared'",

@@ -18,8 +18,9 @@ from beeline._types import Floats
 from beeline._words import count
 from beeline.engines.verbs import columns, values
 from beeline.exceptions import ParameterError
-from beeline.losses import LOSSES, RowLoss, ScalarLoss, Truncated, VectorLoss, is_built_in
+from beeline.losses import LOSSES, LevelLoss, RowLoss, ScalarLoss, Truncated, VectorLoss, is_built_in
 from beeline.losses.checking import check_loss, settle_smoothness
+from beeline.losses.ordinal import from_level_columns, level_columns
 from beeline.losses.tied_checking import check_tied_loss, settle_tied_smoothness
 from beeline.objective import Objective
 from beeline.objective.residual_correlation import chance_correlation, feature_spreads, residual_correlation
@@ -202,9 +203,14 @@ def _has_small_labels(o: Objective, result: Result) -> bool:
 
 
 def _is_free(task: Task, results: list[Result]) -> bool:
-    """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask."""
+    """Whether zero weights cost nothing, though labels differ: whatever there is to know, the loss does not ask.
+
+    Of queries, whether labels differ or not: they have to do so within a query.
+    """
     if task.loss.labels == "none" or any(result.null or result.objective for result in results):
         return False
+    if task.loss.scope == "group" and task.loss.differences_only:
+        return True
     counts = task.labels if task.sample_weight is None else task.labels[task.sample_weight > 0]
     return bool(np.ptp(counts, axis=0).any())
 
@@ -250,13 +256,20 @@ def _check_tied(objective: Objective) -> None:
 def extra_of(objectives: list[Objective], thetas: list[Floats]) -> Floats | None:
     """The parameters that the loss owns, as `Trained` has them."""
     p = objectives[0].parameters
-    return p.extra(thetas[0]).copy() if p.n_extra else None
+    if not p.n_extra:
+        return None
+    return objectives[0].loss.in_order(p.extra(thetas[0]).copy())
 
 
 def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Floats, Floats]:
     """The weights and intercepts of all outputs, as `Trained` has them, from a θ for each objective."""
-    if len(objectives) == 1 and objectives[0].n_outputs == 1:
-        w, b = objectives[0].split(thetas[0])
+    first = objectives[0]
+    if isinstance(first.loss, LevelLoss):
+        thresholds = extra_of(objectives, thetas)
+        thresholds = np.zeros(first.loss.n_levels - 1) if thresholds is None else thresholds
+        return level_columns(first.split(thetas[0])[0].reshape(-1, 1), thresholds)
+    if len(objectives) == 1 and first.n_outputs == 1:
+        w, b = first.split(thetas[0])
         return w.reshape(-1, 1).copy(), b.reshape(1).copy()
     split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
@@ -292,12 +305,12 @@ def _thetas(objectives: list[Objective], start: Trained) -> list[Floats]:
     first = objectives[0]
     if first.regularizer.nonnegative:
         start = replace(start, weights=np.maximum(start.weights, 0.0))
+    if isinstance(first.loss, LevelLoss):
+        _check_start(start, first, 1 if first.loss.n_levels == 2 else first.loss.n_levels)
+        return [first.join(from_level_columns(start.weights), extra=start.extra)]
     halves = np.array([-0.5, 0.5]) if counts_by_difference(first) else None
     outputs = first.n_classes if first.n_outputs > 1 and halves is None else len(objectives)
-    if start.weights.shape != (shape := (first.rows.n_features, outputs)):
-        raise ParameterError(
-            f"a start must have weights of shape {shape}, not {start.weights.shape}", parameter="start"
-        )
+    _check_start(start, first, outputs)
     if first.n_outputs == 1:
         return [o.join(start.weights[:, k], start.intercepts[k], start.extra) for k, o in enumerate(objectives)]
     weights, intercepts = start.weights, start.intercepts
@@ -306,3 +319,10 @@ def _thetas(objectives: list[Objective], start: Trained) -> list[Floats]:
     if isinstance(first.loss, VectorLoss):
         weights, intercepts = first.loss.from_classes(weights), first.loss.from_classes(intercepts[None])[0]
     return [first.join(weights, intercepts, start.extra)]
+
+
+def _check_start(start: Trained, objective: Objective, outputs: int) -> None:
+    if start.weights.shape != (shape := (objective.rows.n_features, outputs)):
+        raise ParameterError(
+            f"a start must have weights of shape {shape}, not {start.weights.shape}", parameter="start"
+        )

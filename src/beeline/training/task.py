@@ -23,7 +23,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Rows, RowVector, Threads
 from beeline.engines.verbs import columns
 from beeline.exceptions import LabelError, ParameterError
-from beeline.losses import CrammerSinger, Hinge, Logistic, Loss, OneVsRest, ScalarLoss, Softmax, VectorLoss
+from beeline.losses import CrammerSinger, Hinge, LevelLoss, Logistic, Loss, OneVsRest, ScalarLoss, Softmax, VectorLoss
 from beeline.objective import Intercept, Objective
 from beeline.regularizers import Regularizer
 
@@ -132,6 +132,12 @@ class Task:
             )
 
     def _check_intercept(self) -> None:
+        if isinstance(self.loss, LevelLoss) and self.intercept != "none":
+            raise ParameterError(
+                f"the loss {self.loss.name!r} has thresholds in the place of an intercept; take ",
+                Argument("fit_intercept", False),
+                ", or say nothing about it",
+            )
         if self.loss.differences_only and self.intercept != "none":
             raise ParameterError(
                 f"to the loss {self.loss.name!r} only differences of scores matter, which say nothing about an "
@@ -268,10 +274,10 @@ def joint_loss_of(loss: Loss, form: str) -> Loss | None:
     """The loss of all outputs together; None where each output has a problem of its own."""
     if isinstance(loss, VectorLoss):
         return loss if loss.output_loss is None else None
-    if loss.scope != "row":
+    if loss.scope != "row" or isinstance(loss, LevelLoss):
         return loss
     return _JOINT[form][0]() if form in _JOINT else None
 
 
 def _says_form(loss: Loss) -> bool:
-    return isinstance(loss, VectorLoss) or loss.scope != "row"
+    return isinstance(loss, VectorLoss | LevelLoss) or loss.scope != "row"

@@ -84,10 +84,13 @@ def predict(
         header, form = (HEADER if trec is None else "", str) if ranks else _form(trained, probabilities, scores)
         with progress_bar() as progress, _target(output) as file:
             walk = Walk(trained, sources, reading, progress, targets=ranks)
-            file.write(header)
             if ranks:
-                file.writelines(ranked_lines(trained, walk, memory_or(_MEMORY, memory), trec))
+                lines = ranked_lines(trained, walk, memory_or(_MEMORY, memory), trec)
+                first = next(lines, "")  # what is wrong with the first rows is said before anything is written
+                file.write(header + first)
+                file.writelines(lines)
             else:
+                file.write(header)
                 for block in walk.blocks(memory_or(_MEMORY, memory)):
                     file.write(form(trained.scores(block)))
         show_passed_over(walk)

@@ -12,6 +12,8 @@ __all__ = ["TrainingOptions", "number_or_auto", "panel_option"]
 # Spelled out, so that --help needs no NumPy; a test compares them with the registries.
 LossName = Literal[
     "absolute",
+    "all_threshold",
+    "all_threshold_hinge",
     "balanced_error",
     "break_even",
     "crammer_singer",
@@ -24,6 +26,9 @@ LossName = Literal[
     "hinge",
     "huber",
     "huber_hinge",
+    "immediate_threshold",
+    "immediate_threshold_hinge",
+    "level_pairs",
     "listnet",
     "log_cosh",
     "logistic",
@@ -71,6 +76,13 @@ RegularizerName = Literal["l2", "l1", "elastic_net"]
 InterceptKind = Literal["free", "regularized", "none"]
 MulticlassForm = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
+_OF_LEVELS = (
+    "all_threshold",
+    "all_threshold_hinge",
+    "immediate_threshold",
+    "immediate_threshold_hinge",
+    "level_pairs",
+)
 _IMPLIED = {"softmax": "logistic", "crammer_singer": "hinge"}  # the loss that a form extends
 
 
@@ -127,6 +139,14 @@ class TrainingOptions:
             "The tree of the classes, for tree_logistic and tree_margin: a file of lines `parent child`, or dots or "
             "slashes between the parts of the classes' names.",
             "FILE",
+        ),
+    ] = None
+    levels: Annotated[
+        str | None,
+        panel_option(
+            "For losses of levels in an order, the levels with commas between them, the lowest first. When not given, "
+            "labels as they are sorted, numbers by their size.",
+            "NAMES",
         ),
     ] = None
     intercept: Annotated[
@@ -277,6 +297,12 @@ class TrainingOptions:
         epsilon = None if self.epsilon is None else number_or_auto("epsilon", self.epsilon)
         settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
         settings |= {} if self.tree is None else {"tree": self.tree}
+        if self.levels is not None:
+            if loss not in _OF_LEVELS:
+                raise ParameterError(
+                    Argument("levels"), " has no meaning without ", Argument("loss", "all_threshold"), " or its kind"
+                )
+            settings["levels"] = [level.strip() for level in self.levels.split(",")]
         return settings | _named_values("loss_setting", self.loss_setting or [], tuple(settings))
 
 
@@ -287,7 +313,7 @@ _SAID: dict[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-_TEXTS = ("rescaling",)  # settings of losses that are words
+_TEXTS = ("rescaling", "costs")  # settings of losses that are words
 
 
 def _named_values(option: str, items: list[str], elsewhere: tuple[str, ...]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ __all__ = ["LABELS", "all_losses"]
 LABELS = {
     "binary": "Two classes",
     "classes": "Several classes together",
+    "levels": "Levels in an order",
     "sets": "Sets of labels",
     "real": "Numbers",
     "queries": "Relevances of the documents of queries",

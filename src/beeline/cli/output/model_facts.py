@@ -20,9 +20,10 @@ Facts = dict[str, Any]
 
 def model_facts(model: Model, path: str | Path) -> Facts:
     """What there is to say about a model, without its weights."""
+    from beeline.model.levels import levels_of
     from beeline.model.liblinear import is_liblinear
 
-    recipe = model.recipe
+    recipe, levels = model.recipe, levels_of(model)
     return {
         "path": str(path),
         "format": "LIBLINEAR" if is_liblinear(path) else "beeline",
@@ -37,6 +38,7 @@ def model_facts(model: Model, path: str | Path) -> Facts:
         "outputs": model.n_outputs,
         "nonzeros": model.nonzeros,
         "intercepts": model.intercepts.tolist(),
+        "thresholds": None if levels is None else levels.thresholds.tolist(),
         "settings": model.settings,
         "report": None if model.report is None else model.report.to_json(),
         "columns": None if recipe is None or recipe.columns is None else [column.name for column in recipe.columns],
@@ -60,10 +62,12 @@ def finite_numbers(facts: Mapping[str, float]) -> Facts:
 
 
 def top_features(model: Model, most: int) -> list[Facts]:
-    """The features with the largest weights of each output, largest first."""
-    found, names = [], model.class_names
-    for output in range(model.n_outputs):
-        weights = model.weights[:, output]
+    """The features with the largest weights of each output, largest first; of levels in an order, of their score."""
+    from beeline.model.levels import levels_of
+
+    found, names, levels = [], model.class_names, levels_of(model)
+    for output in range(model.n_outputs if levels is None else 1):
+        weights = model.weights[:, output] if levels is None else levels.weights
         size = np.abs(weights)
         largest = np.argpartition(-size, most)[:most] if most < len(size) else np.arange(len(size))
         order = largest[np.lexsort((largest, -size[largest]))]
@@ -71,5 +75,8 @@ def top_features(model: Model, most: int) -> list[Facts]:
             {"feature": model.feature_name(int(j)), "weight": float(weights[j])} for j in order if weights[j] != 0
         ]
         name = model.output_name(output) if model.classes is None else names[1 if model.kind == "binary" else output]
+        if levels is not None:
+            found.append({"output": "higher levels", "intercept": None, "features": features})
+            continue
         found.append({"output": name, "intercept": float(model.intercepts[output]), "features": features})
     return found

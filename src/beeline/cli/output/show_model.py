@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from beeline._words import count
+from beeline._words import count, shortened
 from beeline.cli.output.drawing import (
     byte_size,
     escape_markup,
@@ -67,6 +67,8 @@ def show_model(facts: Facts) -> None:
 def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "predicts", escape_markup(_classes(facts)) if facts["classes"] is not None else _numbers(facts)
     yield "loss", _loss(facts)
+    if facts["thresholds"] is not None:
+        yield "thresholds", ", ".join(map(number_text, facts["thresholds"]))
     yield "features", f"{facts['features']:,}"
     share = facts["nonzeros"] / max(1, facts["features"] * facts["outputs"])
     yield "weights", f"{facts['nonzeros']:,} not zero  [dim]({percent(share)})[/]"
@@ -123,6 +125,8 @@ def _loss(facts: Facts) -> str:
 def _setting(value: Any, name: str = "") -> str:  # noqa: ANN401
     if name == "tree" or isinstance(value, str):
         return f"of {count(len(value), 'edge')}" if name == "tree" else printable(value)
+    if isinstance(value, list) and name == "levels":
+        return shortened([printable(str(level)) for level in value])
     return f"{len(value)} × {len(value)}" if isinstance(value, list) else number_text(value)
 
 
@@ -137,6 +141,8 @@ def _classes(facts: Facts) -> str:
         return f"sets of {count(len(names), 'label')}"
     if len(names) == 2:
         return f"classes {printable(names[0])} and {printable(names[1])}"
+    if facts["thresholds"] is not None:
+        return f"{count(len(names), 'level')}, from {printable(names[0])} to {printable(names[-1])}"
     form = facts["settings"].get("multiclass")
     return f"{count(len(names), 'class')}" + (f" ({form})" if form else "")
 
@@ -144,7 +150,8 @@ def _classes(facts: Facts) -> str:
 def _weights(output: Facts, kind: str) -> Table:
     shown = plain_table()
     heading = "largest weights" if kind == "regression" else f"largest weights for {escape_markup(output['output'])}"
-    shown.add_row(f"[bold]{heading}[/]", "", f"[dim]intercept {number_text(output['intercept'])}[/]")
+    beside = "" if output["intercept"] is None else f"[dim]intercept {number_text(output['intercept'])}[/]"
+    shown.add_row(f"[bold]{heading}[/]", "", beside)
     largest = max((abs(feature["weight"]) for feature in output["features"]), default=1.0)
     for feature in output["features"]:
         weight = feature["weight"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from beeline._lazy import cached_property
-from beeline._sentences import Argument
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
@@ -61,7 +61,14 @@ class Targets:
     def starts(self) -> Ints:
         """Where the groups begin, and behind the last one where it ends; the rows of a group must lie together."""
         if self.groups is None:
-            raise DataError("the rows have no groups; give groups=, one a row, or data with query ids (qid:)")
+            raise DataError(
+                Sentence(
+                    "the rows have no groups; give data with query ids (qid: in LIBSVM text), name the column of a "
+                    "table that holds them by ",
+                    Argument("query"),
+                    ", or give groups=, one a row, in Python",
+                )
+            )
         changes = np.flatnonzero(self.groups[1:] != self.groups[:-1]) + 1
         starts = np.concatenate([[0], changes, [len(self.groups)]]).astype(np.int64)
         names, first = np.unique(self.groups[starts[:-1]], return_index=True)

@@ -319,10 +319,10 @@ class Store(Dataset):
 
     def _walk(self, *, larger: bool) -> Iterator[Block]:
         """Every chunk as a block; read into memory of ours if the store is `larger` than may be held."""
-        asked = 0
+        stretch = asked = 0  # where the last stretch begins that was asked for, and where it ends
         for number in range(self.n_chunks):
-            if number >= asked:
-                asked = self._prefetch(number, larger)
+            while number >= stretch and asked < self.n_chunks:  # so that one more is on its way all the time
+                stretch, asked = asked, self._prefetch(asked, larger)
             if larger:
                 yield self._reader.chunk(number)
             else:

@@ -24,6 +24,7 @@ __all__ = [
     "hessian",
     "hessian_diagonal",
     "hessian_product",
+    "joint_hessian",
     "longest_row",
     "losses_twice",
     "mean_squared_norm",
@@ -82,12 +83,18 @@ def gradient(shard: Shard, u: Floats, *, intercept: bool) -> tuple[Floats | floa
 def hessian_product(
     shard: Shard, h: Floats, *, w: Floats, b: Floats | float, loss: RowLoss
 ) -> tuple[Floats | float, ...]:
-    """Xᵀ of every row's Hessian times its scores by (w, b), and what an intercept gets."""
+    """Xᵀ of every row's Hessian times its scores by (w, b), and what an intercept gets.
+
+    Where scores of classes are sums, the rows see those: sums of weights and of products are fewer than of scores.
+    """
     if not isinstance(loss, VectorLoss):
         return shard.gram_matvec(h, w, float(b))
-    if loss.has_softmax_curvature:
-        return (shard.softmax_gram_matvec(h, w, np.asarray(b)),)
-    return (shard.transposed(loss.hessian_products(h, shard.block.scores(w) + b)),)
+    inner, w, shift = loss.class_loss, loss.to_classes(w), loss.to_classes(np.atleast_2d(b))[0]
+    if inner.has_softmax_curvature:
+        product = shard.softmax_gram_matvec(h, w, shift)
+    else:
+        product = shard.transposed(inner.hessian_products(h, shard.block.scores(w) + shift))
+    return (loss.slopes_from_classes(product),)
 
 
 def hessian(
@@ -104,6 +111,25 @@ def hessian(
     block = shard.block
     matrix = block.gram(h)
     return (matrix, block.transposed(h), float(h.sum())) if intercept else (matrix,)
+
+
+def joint_hessian(shard: Shard, h: Floats, *, n_classes: int, intercept: bool, loss: VectorLoss) -> tuple[Floats]:
+    """Σ_i (H_i)_kl x_i x_iᵀ for every two classes k ≥ l, one below the other: of each matrix the lower triangle.
+
+    Rows have a 1 more for an intercept. `loss` is that of the scores of classes.
+    """
+    block, d = shard.block, shard.data.n_features
+    blocks = np.zeros((n_classes * (n_classes + 1) // 2, d + intercept, d + intercept))
+    at = 0
+    for k in range(n_classes):
+        unit = np.zeros((shard.n_rows, n_classes))
+        unit[:, k] = 1.0
+        for u in np.ascontiguousarray(loss.hessian_products(h, unit)[:, : k + 1].T):
+            blocks[at, :d, :d] = block.gram(u)
+            if intercept:
+                blocks[at, d, :d], blocks[at, d, d] = block.transposed(u), u.sum()
+            at += 1
+    return (blocks,)
 
 
 def gram(shard: Shard, h: Floats) -> tuple[Floats]:

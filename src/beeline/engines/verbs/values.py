@@ -9,6 +9,7 @@ from beeline.data.core.block import Block
 from beeline.engines.shards import Shard
 from beeline.losses import GroupLoss, Loss, RowLoss, ScalarLoss, TwoClassLoss, VectorLoss
 from beeline.losses.checking import fault_after_training
+from beeline.losses.level_pairs import LevelPairs
 from beeline.losses.tied_checking import fault_of_tied_loss
 
 __all__ = [
@@ -18,12 +19,14 @@ __all__ = [
     "curvature_diagonals",
     "curvature_sample",
     "derivatives",
+    "extra_derivatives",
     "faults",
     "intercept_hessian",
     "interval_cut",
     "kink_histogram",
     "kinks_in_bucket",
     "letting_go",
+    "level_thresholds",
     "loss_sum",
     "signed_group_sums",
     "slope_size_at",
@@ -59,6 +62,12 @@ def slopes_and_extra(
     """Slopes of every row, and the derivatives by the parameters that the loss owns, summed."""
     slope, by_extra = within(loss, shard).slopes_and_extra(z, y, c)
     return (slope,), (by_extra,)
+
+
+def extra_derivatives(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[Floats, Floats]:
+    """First and second derivatives by the parameters that the loss owns, summed; none where they are not known."""
+    found = within(loss, shard).extra_derivatives(z, y, c)
+    return (np.zeros(0), np.zeros(0)) if found is None else found
 
 
 def slope_size_at(shard: Shard, y: Floats, c: Floats, *, loss: Loss, value: Floats | float) -> tuple[float]:
@@ -123,9 +132,8 @@ def intercept_hessian(shard: Shard, h: Floats, *, loss: VectorLoss) -> tuple[Flo
     return (matrix,)
 
 
-def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, by_class: bool) -> tuple[Floats]:
-    """Sums of the slopes of groups of rows, one row a group: classes, or rows whose largest slopes are alike."""
-    k = u.shape[1]
+def slope_sums_of_alike(shard: Shard, u: Floats, y: Floats, *, k: int, by_class: bool) -> tuple[Floats]:
+    """Sums of the first k slopes of groups of rows, one row a group: classes, or rows with the same largest slope."""
     sums = np.zeros((k if by_class else 2 * k, k))
     group = y.astype(np.int64) if by_class else _alike(u)
     for j in range(k):
@@ -220,6 +228,11 @@ def faults(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss, start: 
 def threshold(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: TwoClassLoss) -> tuple[float]:
     """The score above which a row is best called positive."""
     return (loss.threshold(z, y, c),)
+
+
+def level_thresholds(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: LevelPairs) -> tuple[Floats]:
+    """The thresholds between levels at which the rows cost least."""
+    return (loss.best_thresholds(z, y, c),)
 
 
 def signed_group_sums(shard: Shard, u: Floats) -> tuple[float, float]:

@@ -75,10 +75,14 @@ def maximise(
 
 
 def _moved(alpha: Floats, support: Ints, step: Floats) -> Floats:
-    """α after a step of some of its entries, on the simplex again."""
+    """α after a step of some of its entries, on the simplex again.
+
+    What is nothing is so beside the step, not beside 1: of planes that are steep, next to nothing is the optimum.
+    """
     moved = np.zeros(len(alpha))
-    moved[support] = alpha[support] + step
-    moved[moved <= _NOTHING] = 0.0
+    from_there = alpha[support] + step
+    from_there[from_there <= _NOTHING * np.maximum(alpha[support], np.abs(step).max())] = 0.0
+    moved[support] = from_there
     moved /= moved.sum()
     return moved
 

@@ -15,7 +15,7 @@ from beeline.kernels import dot, factor_positive, solve_factored
 from beeline.losses import VectorLoss
 from beeline.objective import Objective, Point
 from beeline.solvers.newton.newton import Newton
-from beeline.solvers.newton.preconditioning import Blocks
+from beeline.solvers.newton.preconditioning import cost_of_blocks
 
 __all__ = ["SharedBlocks", "SharedDiagonals", "SharedFactors", "SharedHessians", "hessians_for"]
 
@@ -292,7 +292,7 @@ def hessians_for(objective: Objective, kinds: Sequence[int]) -> SharedHessians:
     """What serves problems over the same rows as this one."""
     if objective.n_outputs > 1:
         few = (
-            Blocks.cost(objective) < np.inf
+            cost_of_blocks(objective) < np.inf
             and isinstance(objective.loss, VectorLoss)
             and objective.loss.shift_invariant
         )

@@ -56,8 +56,8 @@ class Newton(Solver):
     The system is solved by Cholesky when forming the Hessian is cheaper than the products that conjugate gradients
     would take, otherwise by conjugate gradients to ‖r‖ ≤ η‖∂J‖, η = min(½, √(‖∂J‖/‖∂J(0)‖)), which keeps the
     convergence superlinear, but no further than the tolerance asks for. The preconditioner mixes the identity and the
-    Hessian's diagonal (Hsia, Chiang & Lin 2018); several outputs of few features get a matrix for each of them once
-    that is cheaper (`Blocks`).
+    Hessian's diagonal (Hsia, Chiang & Lin 2018); several outputs of few features get a matrix for each of them, or the
+    whole Hessian of some earlier point, once that is cheaper (`Preconditioners`).
 
     Cost of an iteration: one pass for the gradient, one for the scores of the step, and one for each conjugate
     gradient, or one of nnz·(nonzeros a row)/2 steps for the Hessian. Memory: a few vectors of rows and of features;
@@ -141,8 +141,9 @@ class Newton(Solver):
             direction = -point.gradient
             if solve_positive(point.hessian(self._LEAST), direction):
                 return direction, 1
-        direction, preconditioners.took = conjugate_gradients(point, accuracy, preconditioners.at(point))
-        return direction, preconditioners.took + 1
+        direction, products = conjugate_gradients(point, accuracy, preconditioners.at(point))
+        preconditioners.note(products)
+        return direction, products + 1
 
     def _by_cholesky(self, objective: Objective) -> bool:
         if self.options.linear_solver != "auto":

@@ -51,7 +51,8 @@ class RandomRows:
     places into a pool, a quarter of the memory, batch by batch; a portion takes an eighth of the rows of each of the
     eight batches that are there, and then the oldest makes room for the next one. So each byte is read once a pass, and
     rows that lie sorted by their class come mixed all the same. (A window that slides over the rows as they lie would
-    show one class after the other.) Portions are made while the one before is learned from.
+    show one class after the other.) A portion is mixed while the one before is learned from, and the batch behind it is
+    read meanwhile, on a thread of its own.
 
     A run is a chunk, or several where more than 64 of these fit the pool. Where not even 16 do, runs are parts of
     chunks, which are read several times.
@@ -91,20 +92,29 @@ class RandomRows:
     def _from_disk(self, number: int, first: int) -> Iterator[Portion]:
         batches = self._batches(np.random.default_rng([self.seed, number]))
         n_portions = max(1, len(batches) - _STAYS + 1)
+        read = prefetched(self._read_batches(number, batches, first, n_portions))
         pool: deque[_Rows] = deque()
-        following = asked = first
+        following = first
         for k in range(first, n_portions):
             while following < min(len(batches), k + _STAYS):
-                asked = self._ask_for(batches, asked, following + _ASKED)
-                stays = range(max(0, following - _STAYS + 1), min(following, n_portions - 1) + 1)
-                random = np.random.default_rng([self.seed, number, following, 1])
-                pool.extend(self._read(run, random, stays) for run in batches[following])
+                pool.extend(next(read))
                 following += 1
             block, labels, costs = _mixed([rows.part(k) for rows in pool])
             while pool and pool[0].stays[-1] == k:
                 pool.popleft()
             random = np.random.default_rng([self.seed, number, k])
             yield Portion(block, random.permutation(len(labels)), labels, costs)
+
+    def _read_batches(
+        self, number: int, batches: list[list[Run]], first: int, n_portions: int
+    ) -> Iterator[list[_Rows]]:
+        """The rows of each batch from one on; the system fetches those of some more meanwhile."""
+        asked = first
+        for k in range(first, len(batches)):
+            asked = self._ask_for(batches, asked, k + _ASKED)
+            stays = range(max(0, k - _STAYS + 1), min(k, n_portions - 1) + 1)
+            random = np.random.default_rng([self.seed, number, k, 1])
+            yield [self._read(run, random, stays) for run in batches[k]]
 
     def _ask_for(self, batches: list[list[Run]], first: int, last: int) -> int:
         """Have the system fetch batches that are read soon; returns the one behind them."""

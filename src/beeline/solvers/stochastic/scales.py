@@ -63,13 +63,13 @@ class Scales(NamedTuple):
 
     def with_first(self, unseen: AnyArray, block: Block) -> tuple[Scales, AnyArray]:
         """(The scales, of columns that were not seen so far by their entries here; which are still not seen)."""
-        sums = ColumnSums.of_nothing(len(self.squares))
-        sums.add(block)
-        found = unseen[: block.n_features] & (sums.counts[: block.n_features] > 0)
-        squares, at = self.squares.copy(), np.flatnonzero(found)
-        squares[at] = self.intercept * sums.squares[at] / sums.counts[at]
-        left = unseen.copy()
-        left[at] = False
+        looked = np.flatnonzero(unseen[: block.n_features])
+        sums = ColumnSums.of_nothing(len(looked))
+        sums.add(block.features(looked))  # of few columns, mostly, and these with few entries
+        found = sums.counts > 0
+        squares, left = self.squares.copy(), unseen.copy()
+        squares[looked[found]] = self.intercept * sums.squares[found] / sums.counts[found]
+        left[looked[found]] = False
         return self._replace(squares=squares), left
 
 

@@ -68,7 +68,8 @@ class SGD(Solver):
     passes that led to it, or as one.
 
     Cost of a row: two products with its entries, and where its loss has a slope one more and the update. Rows on disk
-    are read and mixed on a second thread; 17 or more classes against the rest are learned on several, some on each.
+    are read on one more thread and mixed on another; 17 or more classes against the rest are learned on several, some
+    on each.
     Memory: four numbers a feature and output; rows on disk are mixed in a pool, a quarter of the memory, which runs of
     them pass through. The seed says in which order the rows are taken. Options are those of `SGDOptions`.
     """

@@ -1,0 +1,62 @@
+"""Levels in an order, by the commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from test_losses import done_well, refused
+
+from beeline import Model
+from beeline.losses import LOSSES
+
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(120, 3)).round(4)
+LEVELS = np.digitize(X @ [2.0, -1.0, 0.5] + 0.5 * RNG.normal(size=120), [-1.5, 1.5])
+NAMES = ["low", "middle", "high"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    rows = [",".join(map(str, row)) + f",{NAMES[level]}" for row, level in zip(X.tolist(), LEVELS, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,grade", *rows]) + "\n")
+    return ["t.csv", "--label", "grade"]
+
+
+@pytest.mark.parametrize("loss", ["immediate_threshold", "all_threshold", "level_pairs"])
+def test_levels_by_their_names(quickly, tmp_path, table, loss):
+    more = ["--loss-setting", "costs=unit"] if loss == "level_pairs" else []
+    done_well(quickly("train", *table, "-o", "m", "--loss", loss, "--levels", "low, middle,high", *more))
+    model = Model.load(tmp_path / "m")
+    assert model.classes.tolist() == NAMES
+    printed = done_well(quickly("predict", "m", "t.csv")).split()
+    predicted = np.array([NAMES.index(name) for name in printed])
+    z = model.decision_function(X)
+    np.testing.assert_array_equal(predicted, ((z[:, 1] - z[:, 0] + model.extra[0])[:, None] > model.extra).sum(axis=1))
+    found = json.loads(done_well(quickly("evaluate", "m", "t.csv", "--json")))
+    assert found["measures"]["level_mae"] == pytest.approx(np.abs(predicted - LEVELS).mean())
+    assert found["measures"]["quadratic_kappa"] > 0.7
+    assert loss in done_well(quickly("inspect", "m"))
+
+
+def test_a_search_by_levels(quickly, table):
+    args = ("train", *table, "-o", "m", "--loss", "all_threshold", "--levels", "low,middle,high", "--C", "auto")
+    done_well(quickly(*args, "--folds", "3"))
+    assert "level_mae" in done_well(quickly("select", *table, "--loss", "all_threshold", "--levels", "low,middle,high"))
+
+
+def test_what_is_refused(quickly, table):
+    assert "--levels has no meaning" in refused(quickly("train", *table, "-o", "m", "--levels", "low,high"), 2)
+    given = ("train", *table, "-o", "m", "--loss", "all_threshold")
+    assert "'high' is none of the levels" in refused(quickly(*given, "--levels", "low,middle"), 1)
+    assert "has the level 'best'" in refused(quickly(*given, "--levels", "low,middle,high,best"), 1)
+    assert "thresholds in the place of an intercept" in refused(quickly(*given, "--intercept", "free"), 2)
+
+
+def test_the_options_know_all_losses_of_levels(quickly):
+    from beeline.cli.options.training import _OF_LEVELS
+
+    assert set(_OF_LEVELS) == {name for name, kind in LOSSES.items() if kind.labels == "levels"}
+    listed = done_well(quickly("losses"))
+    assert all(name in listed for name in _OF_LEVELS)
