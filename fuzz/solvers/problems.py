@@ -60,7 +60,8 @@ def make_problem(seed: int) -> Problem:
 
 
 def _loss(random: np.random.Generator) -> Loss:
-    name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex and kind.scope != "group")))
+    left_out = {name for name, kind in LOSSES.items() if kind.scope == "group" or kind.labels == "levels"}
+    name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex and name not in left_out)))
     settings: dict[str, float] = {}
     if name == "roc_area":
         settings["max_fpr"] = float(random.choice([1.0, 1.0, random.uniform(0.01, 1.0)]))

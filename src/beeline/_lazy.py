@@ -81,10 +81,18 @@ def found_late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     def load(name: str) -> Any:  # noqa: ANN401
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_question(name, homes)}")
         home = homes[name]
         value = getattr(import_late(package + home if home.startswith(".") else home), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return load
+
+
+def _question(name: str, names: Mapping[str, str]) -> str:
+    """Which name was meant; nothing of those that tools look for, such as `__path__`."""
+    from beeline._words import did_you_mean
+
+    question = "" if name.startswith("_") else did_you_mean(name, names, cutoff=0.75)
+    return question and f"; {question}"

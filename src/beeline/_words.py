@@ -7,6 +7,8 @@ from typing import Any
 
 __all__ = ["count", "did_you_mean", "offer", "percentage", "quoted", "shortened"]
 
+_MUCH_LESS_ALIKE = 0.15  # than the name that is most like a misspelt one: not asked about beside it
+
 
 def shortened(names: list[str], most: int = 8) -> str:
     """The names in one line, the first few only where there are many."""
@@ -36,12 +38,17 @@ def quoted(value: Any) -> str:  # noqa: ANN401
 
 def did_you_mean(name: object, names: Iterable[str], cutoff: float = 0.6) -> str:
     """A question after names that are like one that there is not, whatever their case; empty where none is."""
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
     if not isinstance(name, str):
         return ""
     lowered = {other.lower(): other for other in names}
-    close = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=cutoff)]
+    likeness = SequenceMatcher(b=name.lower())
+    alike = {}
+    for match in get_close_matches(name.lower(), lowered, n=3, cutoff=cutoff):
+        likeness.set_seq1(match)
+        alike[lowered[match]] = likeness.ratio()
+    close = [match for match, ratio in alike.items() if ratio > max(alike.values()) - _MUCH_LESS_ALIKE]
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

@@ -249,9 +249,24 @@ def test_ctrl_c_while_starting_is_one_line():
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["--query", "--group"])
-def test_query_ids_are_found_under_other_names(quickly, name):
-    assert "Did you mean '--qid'?" in quickly("train", "rows.csv", name, "q").stderr
+@pytest.mark.parametrize(
+    ("command", "name", "ours"),
+    [
+        ("train", "--query", "--qid"),
+        ("train", "--group", "--qid"),
+        ("train", "--target", "--label"),
+        ("train", "--scoring", "--metric"),
+        ("train", "--penalty", "--regularizer"),
+        ("train", "--max-iter", "--max-passes"),
+        ("train", "--n-jobs", "--threads"),
+        ("train", "-s", "--loss"),
+        ("train", "-c", "--C"),
+        ("select", "-v", "--folds"),
+        ("predict", "-b", "--probabilities"),
+    ],
+)
+def test_options_are_found_under_other_names(quickly, command, name, ours):
+    assert f"Did you mean '{ours}'?" in quickly(command, "rows.csv", name, "1").stderr
 
 
 def test_export_writes_where_other_commands_do(quickly):

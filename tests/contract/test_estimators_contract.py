@@ -77,7 +77,7 @@ VARIANTS = [
     OrdinalClassifier("level_pairs"),
     LinearModel(loss="all_threshold_hinge"),
     LinearModel(loss="hinge", nonnegative=True),
-    LinearModel(loss="roc_area", C=100.0),
+    LinearModel(loss="f_beta", C=100.0),
     ROCClassifier(max_fpr=0.5),
     FBetaClassifier(beta=2.0),
 ]

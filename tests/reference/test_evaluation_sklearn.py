@@ -256,7 +256,7 @@ def test_what_makes_no_sense_is_said():
         evaluate(two, X, TWO, positive="maybe")
     with pytest.raises(ParameterError, match="positive has no meaning for more than two classes"):
         evaluate(three, X, THREE, positive=10)
-    with pytest.raises(LabelError, match="no labels to compare with; name the column that holds them by label"):
+    with pytest.raises(LabelError, match="no labels to compare with; name the column that holds them by label='NAME'"):
         evaluate(two, X)
     with pytest.raises(LabelError, match="the labels are texts, and the model predicts numbers"):
         evaluate(LinearModel("squared").fit(X, COUNTS), X, TWO)

@@ -449,5 +449,5 @@ class TestLabelsThatCannotBeLearned:
         (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n3,0\n")
         recipe = beeline.read(tmp_path / "a.csv", label="y").recipe
         (tmp_path / "b.csv").write_text("x\n1\n2\n3\n")
-        with pytest.raises(LabelError, match=r"no labels: there is no column 'y'; name the column .* by label$"):
+        with pytest.raises(LabelError, match=r"no labels: there is no column 'y'; name the column .* by label='NAME'$"):
             beeline.LogisticRegression().fit(beeline.read(tmp_path / "b.csv", recipe=recipe))

@@ -107,6 +107,38 @@ def test_a_search_by_the_loss_of_the_tree():
     assert LinearModel("tree_logistic", C="auto", cv=2, tol=1e-3).fit(X[:60], Y[:60]).selection_.metric == "log_loss"
 
 
+@pytest.mark.parametrize("loss", ["tree_logistic", "tree_margin"])
+class TestHostileInput:
+    def fit(self, loss, tree, rows=X, y=Y, **more):
+        weights = more.pop("sample_weight", None)
+        return HierarchicalClassifier(tree, loss=loss, C=0.5, **more).fit(rows, y, sample_weight=weights)
+
+    def test_chains_of_nodes_cost_no_more_than_their_ends(self, loss):
+        """Ways of a thousand nodes to each class; and a class whose way is thirty branches long."""
+        names = [str(name) for name in NAMES]
+        deep = [(f"{name}/{k - 1}" if k else "r", f"{name}/{k}") for name in names for k in range(1000)]
+        model = self.fit(loss, deep + [(f"{name}/999", name) for name in names])
+        assert model.report_.status == "converged"
+        assert model.tree_.depth(names[0]) == 1001
+        side = [("r", names[0]), *[(f"m{k}" if k else "r", f"m{k + 1}") for k in range(3)]]
+        model = self.fit(loss, side + [(f"m{k}", names[k]) for k in (1, 2, 3)] + [("m3", names[4])])
+        assert model.report_.status == "converged"
+
+    def test_features_of_very_different_scales(self, loss):
+        model = self.fit(loss, TREE, X * np.array([1e-8, 1, 1, 1, 1e6]))
+        assert model.report_.status == "converged"
+        assert model.score(X * np.array([1e-8, 1, 1, 1, 1e6]), Y) > 0.4
+
+    def test_rows_without_weight_leave_their_class_out(self, loss):
+        model = self.fit(loss, TREE, sample_weight=(Y != "sea.calm").astype(float))
+        assert "sea.calm" not in model.classes_
+        assert model.report_.status == "converged"
+
+    def test_one_class_is_refused(self, loss):
+        with pytest.raises(LabelError, match="only one class"):
+            self.fit(loss, TREE, y=np.repeat("sea.calm", len(X)))
+
+
 class TestMeasures:
     def table(self):
         return np.random.default_rng(1).integers(0, 9, size=(5, 5)).astype(float)

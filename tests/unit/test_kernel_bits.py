@@ -228,6 +228,7 @@ TABLES = {
 ELSEWHERE = {"count_kept": "keep_features", "count_entries": "assemble_sparse", "count_box_features": "make_boxes"}
 ELSEWHERE |= {"query_losses": "test_query_losses.py"}
 ELSEWHERE |= {"roc_area": "test_two_class_losses.py", "f_beta": "test_two_class_losses.py"}
+ELSEWHERE |= {"level_pairs": "test_ordinal_losses.py", "level_thresholds": "test_ordinal_losses.py"}
 READS = {"LibsvmParser"}
 SERIAL = {
     "blend",

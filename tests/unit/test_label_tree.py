@@ -135,6 +135,7 @@ CASES = [
     (["ab"], "edge 0 of the tree must be a pair of nodes, parent and child, not 'ab'"),
     ([("a", "b", "c")], "edge 0 of the tree must have a positive, finite length, not 'c'"),
     ([("a", "b", 0)], "positive, finite length, not 0"),
+    ([("a", "b", 1e308), ("a", "c", 1e308)], "so long that the way along them overflows; give smaller lengths"),
     (7, "a tree of labels is a LabelTree, .* not 7"),
     ({"a": [["b"]]}, r"a list of classes has \['b'\] in it; a node with others below it needs a name"),
 ]

@@ -365,8 +365,12 @@ class TestOwnLosses:
         y = np.zeros(120) if y is None else np.asarray(y, float)
         if LOSSES[name].labels in ("binary", "sets"):
             y = 2 * y - 1
-        if LOSSES[name].scope == "all":
-            check_tied_loss(LOSSES[name](), y, np.array([0, len(y)]), 1)
+        if LOSSES[name].labels == "levels":
+            y = np.digitize(Z, [-1.0, 1.0]).astype(float)
+        outputs = 3 if LOSSES[name].labels in ("classes", "levels") else 1
+        loss = LOSSES[name]().with_classes([0, 1, 2]) if outputs > 1 else LOSSES[name]()
+        if loss.scope == "all" or loss.n_extra(outputs):
+            check_tied_loss(loss, y, np.array([0, len(y)]), outputs)
         else:
             check_loss(LOSSES[name](), y, y.shape[1] if y.ndim > 1 else 3)
 

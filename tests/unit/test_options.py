@@ -39,12 +39,12 @@ def test_values_of_the_right_kind():
 @pytest.mark.parametrize(
     ("read", "sentence"),
     [
-        (lambda path: beeline.read(path, lable="y"), "reading has no option 'lable'; did you mean 'label' or 'scale'?"),
-        (lambda path: beeline.read(path, lable="y", memory="1M"), "did you mean 'label' or"),
-        (lambda path: beeline.convert(path, path.parent / "s", sclae="standard"), "did you mean 'scale' or"),
+        (lambda path: beeline.read(path, lable="y"), "reading has no option 'lable'; did you mean 'label'?"),
+        (lambda path: beeline.read(path, lable="y", memory="1M"), "did you mean 'label'?"),
+        (lambda path: beeline.convert(path, path.parent / "s", sclae="standard"), "did you mean 'scale'?"),
         (lambda path: beeline.read(path, sep=";"), "reading has no option 'sep'; there are format, label, "),
-        (lambda path: beeline.read(np.ones((2, 2)), lable="y"), "did you mean 'label' or"),
-        (lambda path: beeline.fit_stream(path, lable="y"), "did you mean 'label' or"),
+        (lambda path: beeline.read(np.ones((2, 2)), lable="y"), "did you mean 'label'?"),
+        (lambda path: beeline.fit_stream(path, lable="y"), "did you mean 'label'?"),
         (lambda path: beeline.fit_stream(path, label="y", los="hinge"), "did you mean 'loss'?"),
     ],
 )

@@ -111,6 +111,6 @@ def test_an_error_in_fit_still_ends_the_callbacks():
     recorder = Recorder()
     with pytest.raises(ValueError, match="C must be positive"):
         LogisticRegression(C=-1).set_callbacks(recorder).fit(X, TWO)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match="NaN or infinite"):
         LogisticRegression().set_callbacks(recorder).fit(np.full((4, 1), np.nan), [0, 1, 0, 1])
     assert recorder.told == ["setup", "begin fit", "teardown"]

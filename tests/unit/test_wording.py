@@ -63,6 +63,8 @@ def test_values_are_written_as_python_does(value, text):
 
 def test_names_that_may_have_been_meant():
     assert did_you_mean("Hige", ["hinge", "huber"]) == "did you mean 'hinge'?"
+    assert did_you_mean("logstic", ["logistic", "tree_logistic"]) == "did you mean 'logistic'?"
+    assert did_you_mean("loss", ["losses", "lesson", "los"]) == "did you mean 'los' or 'losses'?"
     assert did_you_mean("xyz", ["hinge"]) == did_you_mean(3, ["hinge"]) == ""
     assert offer("xyz", ["a", "b"], " and more") == "there are a, b and more"
 

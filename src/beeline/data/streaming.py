@@ -186,7 +186,9 @@ def _arrow_reader(source: Any, options: ReadOptions, progress: Progress | None) 
 
 def _single(labels: AnyArray | LabelSets | None) -> AnyArray:
     if labels is None:
-        raise LabelError(Sentence("the rows have no labels; name the column that holds them by ", Argument("label")))
+        raise LabelError(
+            Sentence("the rows have no labels; name the column that holds them by ", Argument("label", "NAME"))
+        )
     if isinstance(labels, LabelSets):
         raise LabelError("the rows have sets of labels; a stream trains a model of one label a row")
     return labels

@@ -27,10 +27,11 @@ from beeline.estimators.foreign import hint_at, with_hints
 from beeline.estimators.given import (
     check_classes,
     check_given_labels,
-    frame_errors,
     own_labels,
     plain_rows,
     read_frame,
+    refuse_files,
+    rows_errors,
 )
 from beeline.estimators.predictor import FLOATS, LinearPredictor
 from beeline.estimators.saving import restored, saved
@@ -262,6 +263,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
 
     def _training_data(self, X: Any, y: Any) -> tuple[Dataset, AnyArray | None]:  # noqa: ANN401
         """(the rows, the labels; None: those inside the data set)."""
+        refuse_files(X)
         if is_frame(X) and not is_plain_numbers(X):
             X = read_frame(X)
         if not isinstance(X, Dataset):
@@ -289,7 +291,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
             self.__dict__.pop("feature_names_in_", None)
             self._look_at_classes(y)
             return data, y
-        with frame_errors(X):
+        with rows_errors(X):
             if not self._needs_labels:
                 return from_arrays(validate_data(self, X, **options), allow_nonfinite=True), None
             if y is not None:

@@ -12,9 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from beeline._sentences import Sentence
 from beeline._types import AnyArray, Floats
-from beeline.data.core.arrays import from_arrays
+from beeline._words import quoted
+from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets, refuse_missing
+from beeline.data.files.finding import names_files
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, LabelError
 from beeline.kernels import value_range
@@ -25,10 +27,11 @@ __all__ = [
     "check_classes",
     "check_given_labels",
     "extra_columns",
-    "frame_errors",
     "own_labels",
     "plain_rows",
     "read_frame",
+    "refuse_files",
+    "rows_errors",
     "score_of_several",
 ]
 
@@ -59,14 +62,35 @@ def read_frame(frame: Any) -> Dataset:  # noqa: ANN401
         raise DataError(Sentence(said, where)) from error
 
 
+def refuse_files(X: Any) -> None:  # noqa: ANN401
+    """Raise where rows to learn from are given as files: which column has the labels is said to who reads them."""
+    if names_files(X):
+        raise DataError(
+            f"fit takes rows and not names of files; read them first: fit(beeline.read({quoted(X)}, label='NAME')), "
+            "or take beeline.convert for a store on disk"
+        )
+
+
 @contextmanager
-def frame_errors(X: Any) -> Iterator[None]:  # noqa: ANN401
-    """Where scikit-learn cannot take a frame, and `beeline.read` would say why: by row and column."""
+def rows_errors(X: Any) -> Iterator[None]:  # noqa: ANN401
+    """Where scikit-learn cannot take rows: why, by row and column."""
     try:
         yield
-    except ValueError:
+    except ValueError as error:
+        said = str(error)
         if is_frame(X):
             read_frame(X)
+        elif said.startswith("could not convert string to float"):
+            raise DataError(
+                f"X holds something that is not a number ({said}); columns of text become indicators where X is a data "
+                "frame"
+            ) from error
+        elif said.startswith("Input X contains"):
+            how = ", as scikit-learn's SimpleImputer does in a pipeline" if "NaN" in said else ""
+            try:
+                from_arrays(X if is_array(X) else np.asarray(X))
+            except DataError as flaw:
+                raise DataError(f"{flaw}{how}") from error
         raise
 
 

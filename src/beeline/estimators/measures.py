@@ -317,3 +317,8 @@ class PrecisionAtK(MeasureClassifier):
 
     def _loss(self) -> Loss:
         return Precision(self.k)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # `predict` calls k rows positive, however many are
+        return tags

@@ -20,7 +20,7 @@ from beeline.data.files.finding import names_files
 from beeline.data.options import Extra
 from beeline.data.tables.frames import is_frame
 from beeline.engines import Resources
-from beeline.estimators.given import extra_columns, own_labels, score_of_several
+from beeline.estimators.given import extra_columns, own_labels, rows_errors, score_of_several
 from beeline.estimators.offering import no_probabilities, no_scores, offered_unless
 from beeline.exceptions import ParameterError
 from beeline.metrics import accuracy, r2
@@ -173,7 +173,7 @@ class LinearPredictor(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if isinstance(X, Dataset) or names_files(X) or by_recipe or extra != "error":
             # Columns of a table become features as those of the training data did.
             return Resources(self.memory).holding(self.model_.dataset(X, targets=targets, extra=extra))
-        with extra_columns(X, getattr(self, "feature_names_in_", None)):
+        with rows_errors(X), extra_columns(X, getattr(self, "feature_names_in_", None)):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         return from_arrays(X, allow_nonfinite=True, allow_repeated=True)  # all that becomes of them is scores
 

@@ -18,7 +18,7 @@ from beeline.data.core.block import Block
 from beeline.data.core.labels import LabelSets, refuse_missing
 from beeline.data.files.finding import names_files
 from beeline.data.options import parse_size
-from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.recipe import Recipe, no_labels
 from beeline.data.tables.frames import is_frame
 from beeline.evaluation.classes import ClassAnswers, level_measures
 from beeline.evaluation.evaluation import Evaluation
@@ -337,11 +337,7 @@ class _Answers:
     def _check(self, labels: object, recipe: Recipe | None) -> None:
         """Raise where the labels are not of the kind that the model predicts."""
         if labels is None:
-            raise LabelError(
-                Sentence(
-                    "the data have no labels to compare with; name the column that holds them by ", Argument("label")
-                )
-            )
+            raise no_labels(recipe, " to compare with")
         if isinstance(labels, LabelSets) or np.ndim(labels) > 1:  # type: ignore[arg-type]
             raise LabelError("the rows have sets of labels, and the model predicts a single one")
         if self.model.classes is not None:

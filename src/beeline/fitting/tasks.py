@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from beeline._sentences import Argument, Sentence
+from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.data.core.magnitude import refuse_large_targets, refuse_large_values
 from beeline.data.core.targets import Targets
-from beeline.data.recipe.recipe import Recipe
+from beeline.data.recipe.recipe import Recipe, no_labels
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.fitting.settings import Settings
 from beeline.links import Link
@@ -79,11 +79,7 @@ def _labels(data: Dataset, loss: Loss) -> AnyArray | LabelSets:
     if loss.labels == "none":
         return np.zeros(data.n_rows)
     if labels is None:
-        known = data.recipe.label if data.recipe is not None else None
-        absent = "" if known is None else f": there is no column {known!r}"
-        raise LabelError(
-            Sentence(f"the data have no labels{absent}; name the column that holds them by ", Argument("label"))
-        )
+        raise no_labels(data.recipe)
     if isinstance(labels, LabelSets) and loss.labels != "sets":
         raise LabelError("the rows have sets of labels; a model of one label a row cannot be trained on them")
     return labels

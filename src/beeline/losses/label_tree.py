@@ -76,6 +76,8 @@ class LabelTree:
                 raise _refused(f"the node {child!r} lies {again} {parent!r}; a node of a tree has one parent")
             above[child], lengths[child] = parent, length
             below.setdefault(parent, []).append(child)
+        if not math.isfinite(2 * sum(lengths.values())):
+            raise _refused("the edges of the tree are so long that the way along them overflows; give smaller lengths")
         if not above:
             raise _refused("a tree of labels needs at least one edge, from a node to the one below it")
         roots = [parent for parent in below if parent not in above]

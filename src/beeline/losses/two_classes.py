@@ -120,8 +120,9 @@ def threshold_for(z: Floats, c: Floats, called: float) -> float:
     here = c > 0
     z, c = z[here], c[here]
     order = np.argsort(-z, kind="stable")
-    sums = np.cumsum(c[order])
-    return between_scores(z[order], min(int(np.searchsorted(sums, called * (1 - 1e-9))) + 1, len(z)))
+    z, sums = z[order], np.cumsum(c[order])
+    last = z[min(int(np.searchsorted(sums, called * (1 - 1e-9))), len(z) - 1)]
+    return between_scores(z, int(np.searchsorted(-z, -last, side="right")))  # equal scores are not told apart
 
 
 def positive_whole(name: str, value: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ __all__ = ["label_tree_figure"]
 _MOST_LEAVES = 60  # that a page has lines for; of larger trees only inner nodes are drawn
 _LINE, _MARGIN = 0.21, 0.5  # inches: of a leaf, and above and below all
 _SMALLEST, _LARGEST = 12.0, 260.0  # square points, of no mistakes and of nothing but mistakes
+_GAP = 4.0  # points between a disc and the name above it
 _WRONG = 0.5  # of the rows below a node: from here on it is shown as one to look at
 _LONGEST = 34  # characters of a name
 
@@ -41,6 +43,11 @@ def label_tree_figure(found: Evaluation) -> PageFigure:
 
 def _part(node: NodeErrors) -> float:
     return node.errors / node.rows if node.rows else 0.0
+
+
+def _area(node: NodeErrors) -> float:
+    """Square points of the disc."""
+    return _SMALLEST + (_LARGEST - _SMALLEST) * _part(node)
 
 
 def _drawn(nodes: tuple[NodeErrors, ...]) -> tuple[NodeErrors, ...]:
@@ -81,8 +88,7 @@ def _draw(nodes: tuple[NodeErrors, ...], size: tuple[float, float]) -> Figure:
             axes.plot(xs, ys, color=COLOURS["grid"], linewidth=1.2, zorder=1)
         part = _part(node)
         role = "muted" if not node.rows else "stop" if part >= _WRONG else "warm" if part > 0 else "best"
-        area = _SMALLEST + (_LARGEST - _SMALLEST) * part
-        axes.scatter([node.depth], [heights[k]], s=area, color=COLOURS[role], linewidths=0, zorder=2)
+        axes.scatter([node.depth], [heights[k]], s=_area(node), color=COLOURS[role], linewidths=0, zorder=2)
         _name(axes, node, heights[k], leaf=k in at_end, shorter=is_narrow(figure))
     room = 2.2 if is_narrow(figure) else 0.9
     axes.set_xlim(-0.25, deepest + room * (1 + 0.25 * deepest))
@@ -101,4 +107,5 @@ def _name(axes: Axes, node: NodeErrors, height: float, *, leaf: bool, shorter: b
     if leaf:
         axes.annotate(words, (node.depth, height), (11, 0), textcoords="offset points", va="center", **look)
     else:
-        axes.annotate(words, (node.depth, height), (0, 10), textcoords="offset points", ha="center", **look)
+        above = _GAP + math.sqrt(_area(node) / math.pi)
+        axes.annotate(words, (node.depth, height), (0, above), textcoords="offset points", ha="center", **look)

@@ -68,7 +68,33 @@ class PanelOption(click.Option):
 
 
 # What people call options that are none of a command's, and the one that they mean.
-_CALLED_ELSEWHERE = dict.fromkeys(("--query", "--group", "--groups"), "--qid")
+_CALLED_ELSEWHERE = {
+    other: ours
+    for ours, others in {
+        "--qid": "--query --group --groups",
+        "--label": "--target --labels --response --y",
+        "--ignore": "--drop --drop-columns",
+        "--delimiter": "--sep --separator",
+        "--scale": "--standardize --standardise --normalize",
+        "--metric": "--scoring --score --measure",
+        "--folds": "--cv -v",
+        "--regularizer": "--penalty --l1 --l2",
+        "--alpha": "--lambda",
+        "--C": "-c -C",
+        "--loss": "-s --objective --loss-function",
+        "--epsilon": "-p",
+        "--tol": "-e --tolerance",
+        "--max-passes": "--max-iter --max-iterations --epochs --passes",
+        "--intercept": "-B --bias --noconstant --fit-intercept",
+        "--multiclass": "--multi-class --oaa",
+        "--threads": "--n-jobs --jobs --nthread --n-threads -m",
+        "--seed": "--random-state --random-seed",
+        "--probabilities": "--proba --probability -b",
+        "--output": "--out --model -f",
+        "--loss-setting": "--tau --quantile --delta --power",
+    }.items()
+    for other in others.split()
+}
 
 
 class _Formatter(click.HelpFormatter):

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["byte_size", "csv_field", "escape_markup", "number_text", "percent", "plain_table", "standard_console"]
+__all__ = [
+    "byte_size",
+    "csv_field",
+    "escape_markup",
+    "number_text",
+    "percent",
+    "plain_table",
+    "signed_text",
+    "standard_console",
+]
 
 
 def byte_size(n_bytes: int) -> str:
@@ -54,6 +63,12 @@ def number_text(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def signed_text(value: float) -> str:
+    """A number with its sign and four digits; large ones as whole numbers, as far as people read these."""
+    text = f"{value:+.4g}"
+    return f"{value:+,.0f}" if "e+" in text and abs(value) < 1e15 else text
 
 
 def percent(share: float) -> str:

@@ -13,6 +13,7 @@ from beeline.cli.output.drawing import (
     number_text,
     percent,
     plain_table,
+    signed_text,
     standard_console,
 )
 from beeline.cli.output.errors import printable, styled
@@ -156,7 +157,9 @@ def _weights(output: Facts, kind: str) -> Table:
         weight = feature["weight"]
         bar = "█" * max(1, round(_BAR * abs(weight) / largest))
         shown.add_row(
-            f"  {escape_markup(feature['feature'])}", f"{weight:+.4g}", f"[{'green' if weight > 0 else 'red'}]{bar}[/]"
+            f"  {escape_markup(feature['feature'])}",
+            signed_text(weight),
+            f"[{'green' if weight > 0 else 'red'}]{bar}[/]",
         )
     if not output["features"]:
         shown.add_row("  [dim]every weight is zero[/]")

@@ -37,10 +37,10 @@ _FLAWS = {
     1: "row positions (indptr) decrease or point beyond the stored entries",
     2: "row {row} has a feature index below 0 or not below {n_features}",
     3: "row {row} has feature indices that are not strictly increasing",
-    4: "row {row} has a value that is NaN or infinite; replace or remove it",
+    4: "row {row} has a value that is NaN or infinite, of feature {feature}; replace or remove it",
     5: "row {row} has a feature index more than once; sum the values of each feature",
 }
-_NOT_INCREASING, _REPEATED = 3, 5
+_NOT_INCREASING, _NOT_FINITE, _REPEATED = 3, 4, 5
 
 Order = Literal["any", "distinct", "increasing"]
 
@@ -331,8 +331,16 @@ class Block:
 
     def _unless(self, flaw: int, row: int) -> Block:
         if flaw:
-            raise DataError(_FLAWS[flaw].format(row=row, n_features=self.n_features))
+            feature = self._first_not_finite(row) if flaw == _NOT_FINITE else 0
+            raise DataError(_FLAWS[flaw].format(row=row, n_features=self.n_features, feature=feature))
         return self
+
+    def _first_not_finite(self, row: int) -> int:
+        """The feature of the first value of a row that is NaN or infinite."""
+        if self.indptr is None or self.indices is None:
+            return int(np.isfinite(self.values[row]).argmin())
+        first, end = self.indptr[row : row + 2]
+        return int(self.indices[first + np.isfinite(self.values[first:end]).argmin()])
 
     def _canonical_copy(self) -> Block:
         assert self.indices is not None

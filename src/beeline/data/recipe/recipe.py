@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray
 from beeline.data.recipe.hashing import MOST_BITS
 from beeline.data.recipe.scaling import Scaling
-from beeline.exceptions import DataError
+from beeline.exceptions import DataError, LabelError
 
-__all__ = ["Column", "Recipe"]
+__all__ = ["Column", "Recipe", "no_labels"]
 
 ColumnKind = Literal["numeric", "categories"]
 
@@ -242,3 +243,10 @@ def _check_fields(record: Any, names: set[str], what: str) -> None:  # noqa: ANN
         raise DataError(f"{what} has the unknown field {unknown[0]!r}; it may come from a newer beeline")
     if absent := sorted(names - set(record)):
         raise DataError(f"{what} lacks the field {absent[0]!r}")
+
+
+def no_labels(recipe: Recipe | None, purpose: str = "") -> LabelError:
+    """The error of rows without labels: by their recipe, in which column they should be."""
+    absent = "" if recipe is None or recipe.label is None else f": there is no column {recipe.label!r}"
+    sentence = f"the data have no labels{purpose}{absent}; name the column that holds them by "
+    return LabelError(Sentence(sentence, Argument("label", "NAME")))
