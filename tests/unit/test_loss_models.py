@@ -42,7 +42,8 @@ METRIC = [[2.0, 0.7], [0.7, 1.0]]
 
 
 def labels(name):
-    kinds = {"binary": Z > 0, "classes": np.digitize(Z, [-1, 1]), "sets": SETS, "vectors": VECTORS, "none": None}
+    classes = np.digitize(Z, [-1, 1])
+    kinds = {"binary": Z > 0, "classes": classes, "levels": classes, "sets": SETS, "vectors": VECTORS, "none": None}
     special = {"poisson": COUNTS, "gamma": np.exp(Z), "tweedie": COUNTS, "cross_entropy": 1 / (1 + np.exp(-Z))}
     return special.get(name, kinds.get(LOSSES[name].labels, Z))
 
