@@ -19,7 +19,8 @@ X = RNG.normal(size=(400, 6))
 Z = X @ RNG.normal(size=6) + 0.5 * RNG.normal(size=400)
 CLASSES = np.digitize(Z, [-1.0, 1.0])
 SIGNS = np.where(Z > 0, 1.0, -1.0)
-ROW_LOSSES = sorted(name for name, kind in LOSSES.items() if issubclass(kind, RowLoss))
+# Those of levels own parameters, and are in test_ordinal_losses.py.
+ROW_LOSSES = sorted(n for n, kind in LOSSES.items() if issubclass(kind, RowLoss) and kind.labels != "levels")
 
 
 class SteepBelow(ScalarLoss):
@@ -341,7 +342,6 @@ class TestLookingForKinks:
     def test_every_loss_of_the_registry_is_seen_as_it_is(self, name, size):
         loss, random = LOSSES[name](), np.random.default_rng(1)
         kinds = {"binary": SIGNS, "sets": random.choice([-1.0, 1.0], (90, 3)), "classes": CLASSES.astype(float)}
-        kinds["levels"] = (SIGNS + 1) / 2
         y = kinds.get(loss.labels, random.normal(size=(90, 3) if loss.labels == "vectors" else 90) * size)
         y = random.random(90) if name == "cross_entropy" else np.abs(y) if loss.domain else y
         assert has_kinks(loss, y, 3) == (not loss.smooth)
@@ -482,7 +482,6 @@ def test_a_look_after_training_finds_nothing_wrong_with_the_librarys_losses(name
     for scale in (1e-12, 1.0, 30.0):
         end = scale * random.normal(size=(60, 3) if vector else 60)
         y = {"binary": SIGNS[:60], "classes": CLASSES[:60].astype(float), "none": np.zeros(60)}.get(loss.labels)
-        y = (SIGNS[:60] + 1) / 2 if loss.labels == "levels" else y
         if y is None:
             y = np.abs(random.normal(size=end.shape)) * (1e6 if loss.link == "none" and loss.labels != "sets" else 0.5)
         y = np.where(random.random(y.shape) < 0.5, 1.0, -1.0) if loss.labels == "sets" else y
