@@ -1,10 +1,10 @@
 """Claims: levels in an order, by thresholds and by pairs of rows.
 
 - The qualities of red and of white wines: the mean absolute error of held-out levels is no worse than that of the best
-  that mord 0.7 has (LogisticAT, LogisticIT, LogisticSE, OrdinalRidge): by no more than two standard errors of the
-  difference, row by row. Wines are held out three times, a third each; C of ours and alpha of mord's are chosen among
-  the same seven values, alpha = 1/C, by the mean absolute error over the same three folds of the others, and then
-  trained on all of these.
+  that mord 0.7 has (LogisticAT, LogisticIT, LogisticSE, OrdinalRidge), the best by these very errors, which is to its
+  favour. Wines are held out three times, a third each; C of ours and alpha of mord's are chosen among the same seven
+  values, alpha = 1/C, by the mean absolute error over the same three folds of the others, and then trained on all of
+  these. Beside it the difference in its standard errors, row by row, and our own best.
 - The time, of the processor, of search and training is with `C="auto"`, by the same folds and measure, at most a fifth
   of that of mord's grid for the same loss, `LogisticIT`. That of our own grid is shown too.
 - The time to train by all pairs of rows of different levels grows with their number m like m^1.1 at most, from 10⁴ to
@@ -29,7 +29,6 @@ from beeline import OrdinalClassifier
 
 MOST_OF_MORD = 0.2
 MOST_GROWTH = 1.1
-NO_WORSE = 2.0  # standard errors
 OURS = ("all_threshold", "all_threshold_hinge", "immediate_threshold", "immediate_threshold_hinge", "level_pairs")
 DEFAULT, ITS_PEER = "immediate_threshold", "LogisticIT"
 SEARCHED = f'{DEFAULT}, C="auto"'
@@ -113,13 +112,15 @@ def compare(colour: str) -> int:
         found[name] = found_by(X, y, train)
         print(f"  {name:30} error {found[name].error:.4f}  {found[name].seconds:8.2f} s", flush=True)
     best = min((found[f"mord's {name}"] for name in peers), key=lambda one: one.error)
+    own_best = min(found[name].error for name in OURS)
     more = found[DEFAULT].wrong - best.wrong
-    errors = float(more.mean() / (more.std() / np.sqrt(len(more))))
+    errors = float(more.mean() / max(more.std() / np.sqrt(len(more)), 1e-12))
     ratio = found[SEARCHED].seconds / found[f"mord's {ITS_PEER}"].seconds
     by_the_grid = found[DEFAULT].seconds / found[f"mord's {ITS_PEER}"].seconds
-    print(f"  error of ours less mord's best {more.mean():+.4f}, {errors:+.2f} standard errors, at most {NO_WORSE}")
+    print(f"  error of ours less mord's best {more.mean():+.4f}, at most 0: {errors:+.2f} standard errors")
+    print(f"  our best less mord's best {own_best - best.error:+.4f}")
     print(f"  time of ours / of mord's {ITS_PEER} {ratio:.3f}, at most {MOST_OF_MORD}; by the grid {by_the_grid:.3f}")
-    return int(errors > NO_WORSE) + int(ratio > MOST_OF_MORD)
+    return int(more.mean() > 0) + int(ratio > MOST_OF_MORD)
 
 
 def made(m: int) -> tuple[np.ndarray, np.ndarray]:
