@@ -168,6 +168,7 @@ def test_all_losses_are_listed(quickly):
     assert [line for line in lines if line and not line.startswith(" ")] == [
         "Two classes",
         "Several classes together",
+        "Levels in an order",
         "Sets of labels",
         "Numbers",
         "Relevances of the documents of queries",

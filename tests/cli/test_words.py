@@ -63,9 +63,34 @@ def test_only_arguments_are_spelled_anew():
 
 # Arguments of the library that no option sets; what a loss or a solver has of its own is said with its name.
 _PYTHON_ONLY = {
-    *("X", "all_the_way", "bounds", "classes", "column", "costs", "curve", "delta", "estimator", "groups", "model"),
-    *("n_shards", "number", "objectives", "on_point", "power", "quantile", "resources", "runs", "sample_weight"),
-    *("search_epsilon", "selecting", "source", "store", "strength", "targets", "verbose", "warm", "y"),
+    *("X", "all_the_way", "bounds", "classes", "column", "costs", "curve", "delta", "estimator", "group", "groups"),
+    *(
+        "k",
+        "max_fpr",
+        "n_shards",
+        "number",
+        "objectives",
+        "on_point",
+        "power",
+        "qid",
+        "quantile",
+        "query_weight",
+        "rescaling",
+    ),
+    *(
+        "resources",
+        "runs",
+        "sample_weight",
+        "search_epsilon",
+        "selecting",
+        "source",
+        "store",
+        "strength",
+        "targets",
+        "verbose",
+        "warm",
+    ),
+    *("y"),
 }
 
 

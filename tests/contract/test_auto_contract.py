@@ -49,6 +49,8 @@ def who(loss, regularizer):
     if loss.n_extra(1):
         return "lbfgs" if loss.smooth else "bundle"
     if not loss.has_curvature:
+        if loss.name == "tree_margin" and not regularizer.l1:
+            return "smoothed_newton"
         others = "bundle" if isinstance(loss, VectorLoss) else "interior_point"
         return others if regularizer.l1 else WITH_L2.get(loss.name, others)
     if not regularizer.l1:

@@ -13,7 +13,7 @@ from spawned_engine import Spawned
 import beeline
 from beeline import from_arrays
 from beeline.engines import Threads
-from beeline.losses import LOSSES, VectorLoss
+from beeline.losses import LOSSES, Precision, Recall, VectorLoss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet
 from beeline.solvers.auto import SOLVERS
@@ -52,7 +52,8 @@ def objective(loss, omega, intercept, engine):
     n_outputs = 1
     if isinstance(loss, VectorLoss):
         n_outputs = y.shape[1] if np.ndim(y) > 1 else int(y.max()) + 1
-    return Objective.of(DATA, y.astype(float), COSTS, loss, omega, 0.1, intercept, engine=engine, n_outputs=n_outputs)
+    costs = np.full(N, COSTS.mean()) if isinstance(loss, Precision | Recall) else COSTS  # which count rows
+    return Objective.of(DATA, y.astype(float), costs, loss, omega, 0.1, intercept, engine=engine, n_outputs=n_outputs)
 
 
 def pairs():

@@ -32,6 +32,8 @@ def usual_metric(loss):
         return "loss"
     if loss.labels == "levels":
         return "level_mae"
+    if loss.name == "tree_logistic":  # a softmax where no tree is given
+        return "log_loss"
     return "accuracy" if loss.classifies else "rmse"
 
 

@@ -75,6 +75,8 @@ def _classes(name, z, y, costs):
     delta = (np.ones((k, k)) - np.eye(k) if costs is None else np.array(costs))[y.astype(int)]
     return {
         "softmax": lambda: cp.log_sum_exp(gaps, axis=1),
+        "tree_logistic": lambda: cp.log_sum_exp(gaps, axis=1),  # all classes below the root
+        "tree_margin": lambda: cp.max(gaps + 2 * (1 - right), axis=1),
         "crammer_singer": lambda: cp.max(gaps + 1 - right, axis=1),
         "weston_watkins": lambda: cp.sum(cp.multiply(1 - right, cp.pos(1 + gaps)), axis=1),
         "multiclass_margin": lambda: cp.max(gaps + delta, axis=1),

@@ -15,6 +15,7 @@ import skops.io
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 import beeline
 from beeline import (
@@ -59,6 +60,8 @@ def labels_of(estimator):
         return None
     if isinstance(estimator, MultiTaskRegressor):
         return np.stack([Z, -Z], axis=1)
+    if is_classifier(estimator) and not get_tags(estimator).classifier_tags.multi_class:
+        return CLASSES[0] == CLASSES
     if is_classifier(estimator) or (isinstance(estimator, LinearModel) and "Hinge" in repr(estimator.loss)):
         return CLASSES
     return np.exp(Z / 4)

@@ -28,6 +28,10 @@ def _routing():
 
 @pytest.mark.parametrize("name", beeline.estimators.__all__)
 def test_every_estimator_may_ask_for_weights_and_groups(name):
+    if name == "LinearRanker":  # weights belong to queries
+        asked = {"qid": True, "query_weight": True, "groups": False, "group": False}
+        assert getattr(beeline, name)().set_fit_request(**asked).get_metadata_routing().fit.requests == asked
+        return
     estimator = getattr(beeline, name)().set_fit_request(sample_weight=True, groups=True)
     requested = estimator.get_metadata_routing().fit.requests
     assert requested == {"sample_weight": True, "groups": True}

@@ -74,7 +74,9 @@ class Walk:
     def again(self, model: Model) -> Walk:
         """Another walk over the same rows, as another model takes them."""
         if "-" in self._given[0]:
-            raise ParameterError("standard input can be read only once; give a file")
+            raise ParameterError(
+                "standard input can be read only once, and not for each of two models; give a file", parameter="against"
+            )
         return Walk(model, *self._given, targets=self._targets)
 
     @property
