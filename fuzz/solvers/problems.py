@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from beeline.data.core.arrays import from_arrays
-from beeline.losses import LOSSES, Loss, TwoClassLoss, VectorLoss, get_loss
+from beeline.engines import Threads
+from beeline.losses import LOSSES, LevelLoss, Loss, TwoClassLoss, VectorLoss, get_loss
 from beeline.objective import Objective
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.solvers.auto import SOLVERS, choose_solver
@@ -33,6 +34,7 @@ class Problem:
     matrix: np.ndarray
     solver: Solver
     words: str
+    starts: np.ndarray | None = None  # where groups of rows begin, and behind the last one where it ends
 
 
 def make_problem(seed: int) -> Problem:
@@ -42,9 +44,12 @@ def make_problem(seed: int) -> Problem:
     n, d = int(random.choice(_ROWS, p=_OFTEN)), int(random.choice(_FEATURES, p=_OFTEN))
     outputs = _outputs(loss, random)
     X, how = _rows(random, n, d)
+    starts = _starts(random, n) if loss.scope == "group" else None
     y, labels = _labels(random, loss, X, outputs)
     counted = loss.name in _COUNTING
     costs, weights = _costs(random, n, ("same", "same", "some zero") if counted else _WEIGHTS)
+    if starts is not None:  # a weight a group, of which some rows may be absent
+        costs = np.repeat(costs[starts[:-1]], np.diff(starts)) * (random.random(n) < random.choice([0.7, 1.0, 1.0]))
     if isinstance(loss, TwoClassLoss):
         loss = _fitting(loss, y, costs)
     regularizer = _regularizer(random)
@@ -52,17 +57,18 @@ def make_problem(seed: int) -> Problem:
     intercept = "none" if without else str(random.choice(["free", "free", "regularized", "none"]))
     sparse = random.random() < 0.3
     data = from_arrays(scipy.sparse.csr_array(X) if sparse else X)
-    o = Objective.of(data, y, costs, loss, regularizer, 1.0, intercept, n_outputs=outputs)
+    rows = Threads().open(data, starts)
+    y, costs = rows.scatter(y), rows.scatter(costs)
+    o = Objective(rows, y, costs, loss, regularizer, 1.0, intercept, n_outputs=outputs)
     solver = _solver(random, o)
     words = f"{loss!r} {regularizer!r} intercept={intercept} {n}×{d} K={outputs} X {how}, y {labels}, c {weights}"
     words += f" {'sparse' if sparse else 'dense'} {solver.name} tol={solver.tol:g}"
-    return Problem(seed, o, X, solver, words)
+    return Problem(seed, o, X, solver, words, starts)
 
 
 def _loss(random: np.random.Generator) -> Loss:
-    left_out = {name for name, kind in LOSSES.items() if kind.scope == "group" or kind.labels == "levels"}
-    name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex and name not in left_out)))
-    settings: dict[str, float] = {}
+    name = str(random.choice(sorted(name for name, kind in LOSSES.items() if kind.convex)))
+    settings: dict[str, object] = {}
     if name == "roc_area":
         settings["max_fpr"] = float(random.choice([1.0, 1.0, random.uniform(0.01, 1.0)]))
     if name == "f_beta":
@@ -79,13 +85,25 @@ def _loss(random: np.random.Generator) -> Loss:
         settings["tau"] = float(random.choice([0.5, 0.9, random.uniform(0.02, 0.98)]))
     if name == "tweedie":
         settings["power"] = float(random.uniform(1.05, 1.95))
-    return get_loss(name, **settings)
+    if name == "ndcg":
+        settings["k"] = random.choice([None, 1, 3, 10])
+    if name == "rank_utility":
+        settings["half_life"] = float(random.choice([1.5, 5.0, 50.0]))
+    if name == "level_pairs":
+        settings["costs"] = str(random.choice(["linear", "unit", "squared"]))
+    loss = get_loss(name, **settings)
+    return loss.with_classes(range(int(random.choice([2, 3, 5])))) if isinstance(loss, LevelLoss) else loss
 
 
 def _outputs(loss: Loss, random: np.random.Generator) -> int:
     if not isinstance(loss, VectorLoss):
         return 1
     return int(random.choice([2, 3, 5, 9], p=[0.4, 0.4, 0.15, 0.05]))
+
+
+def _starts(random: np.random.Generator, n: int) -> np.ndarray:
+    cuts = np.flatnonzero(random.random(n - 1) < random.choice([0.0, 0.1, 0.3])) + 1
+    return np.concatenate([[0], cuts, [n]])
 
 
 def _rows(random: np.random.Generator, n: int, d: int) -> tuple[np.ndarray, str]:
@@ -141,19 +159,29 @@ def _labels(random: np.random.Generator, loss: Loss, X: np.ndarray, k: int) -> t
         if random.random() < 0.3:
             numbers[random.integers(n)] = k - 1 if k > 1 else 1
         return (numbers.astype(float) if k > 1 else np.where(numbers > 0, 1.0, -1.0)), words
+    if isinstance(loss, LevelLoss):
+        return np.digitize(z[:, 0], np.sort(random.normal(size=loss.n_levels - 1))).astype(float), words
+    if loss.scope == "group":
+        grades = np.digitize(z[:, 0], np.sort(random.normal(size=int(random.choice([1, 2, 4])))))
+        return grades.astype(float), words
     if loss.labels == "sets":
         return np.where(z > 0, 1.0, -1.0), words
+    y, how = _numbers(random, loss, z if loss.labels == "vectors" else z[:, 0])
+    return y, words + how
+
+
+def _numbers(random: np.random.Generator, loss: Loss, y: np.ndarray) -> tuple[np.ndarray, str]:
+    """Numbers that the loss takes, of any size."""
     power, offset = random.uniform(-6, 6) if random.random() < 0.4 else 0.0, 0.0
     if random.random() < 0.3 and loss.link == "none":
         offset = float(random.choice([1e2, 1e6, -1e6, 1e9]))
-    words += f", scale 1e{power:.1f}, offset {offset:g}"
-    y = z if loss.labels == "vectors" else z[:, 0]
+    words = f", scale 1e{power:.1f}, offset {offset:g}"
     if loss.name == "cross_entropy":
         y = np.clip(np.round(1 / (1 + np.exp(-y)), 2), 0, 1)
     elif loss.link == "exp":
         y = np.exp(np.clip(y, -8, 8)) * 10**power
         if loss.name != "gamma":
-            y = np.where(random.random(n) < random.choice([0.0, 0.5, 1.0]), 0.0, y)
+            y = np.where(random.random(y.shape) < random.choice([0.0, 0.5, 1.0]), 0.0, y)
         else:
             y = np.maximum(y, 1e-200)
     else:

@@ -22,6 +22,7 @@ class Reference:
 
     objective: Objective
     matrix: np.ndarray
+    starts: np.ndarray | None = None
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -43,14 +44,19 @@ class Reference:
         with np.errstate(all="ignore"):
             z = self.matrix.astype(np.longdouble) @ w + b
             omega = o.regularizer.l1 * np.abs(weights).sum() + 0.5 * o.regularizer.l2 * (weights**2).sum()
-            return float(o.strength * omega + self._sum(z))
+            return float(o.strength * omega + self._sum(self._at(theta, o.loss), z))
 
-    def _sum(self, z: np.ndarray) -> np.longdouble:
-        """Σ c_i l(z_i, y_i); of all rows together what the loss says, which has twins among the tests."""
-        loss = self.objective.loss
+    def _at(self, theta: np.ndarray, loss: Loss) -> Loss:
+        """The loss with the parameters that it owns, and with its groups."""
+        p = self.objective.parameters
+        loss = loss.with_extra(p.extra(theta)) if p.n_extra else loss
+        return loss.within(self.starts) if isinstance(loss, GroupLoss) else loss
+
+    def _sum(self, loss: Loss, z: np.ndarray) -> np.longdouble:
+        """Σ c_i l(z_i, y_i); of rows together what the loss says, which has twins among the tests."""
         if isinstance(loss, GroupLoss):
             return np.longdouble(loss.sum(z.astype(np.float64), self.labels, self.costs))
-        losses, _ = loss.value_and_grad(z, self.labels.astype(np.longdouble))
+        losses, *_ = loss.value_and_grad(z, self.labels.astype(np.longdouble))
         counted = np.where(self.costs > 0, losses, 0)
         return (self.costs * counted).sum()
 
@@ -90,8 +96,8 @@ class Reference:
         def both(v: np.ndarray) -> tuple[float, np.ndarray]:
             weights = np.append(v[:m] - v[m : 2 * m], v[2 * m :]) * unit
             w, b = o.split(weights)
-            total, u = _sum_and_slopes(loss, self.matrix @ w + b, y, costs)
-            gradient = (self.matrix.T @ u).ravel()
+            total, u, by_extra = _sum_and_slopes(self._at(weights, loss), self.matrix @ w + b, y, costs)
+            gradient = np.append((self.matrix.T @ u).ravel(), by_extra)
             gradient = np.append(gradient, u.sum(axis=0)) if o.has_intercept else gradient
             smooth = gradient[:m] + l2 * weights[:m]
             sizes = (v[:m] + v[m : 2 * m]) * unit[:m]
@@ -109,10 +115,11 @@ class Reference:
             return np.append(found[:m] - found[m : 2 * m], found[2 * m :]) * unit
 
 
-def _sum_and_slopes(loss: Loss, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> tuple[float, np.ndarray]:
-    """Σ c_i l(z_i, y_i) and its derivatives by the scores."""
+def _sum_and_slopes(loss: Loss, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Σ c_i l(z_i, y_i) and its derivatives by the scores, and by the parameters that the loss owns."""
     if isinstance(loss, GroupLoss):
-        return loss.sum(z, y, c), loss.slopes(z, y, c)
+        return loss.sum(z, y, c), loss.slopes(z, y, c), np.zeros(0)
     assert isinstance(loss, RowLoss)
-    losses, slopes = loss.value_and_grad(z, y)
-    return float(c @ losses), (c if slopes.ndim == 1 else c[:, None]) * slopes
+    losses, slopes, *by_extra = loss.value_and_grad(z, y)
+    of_extra = c @ by_extra[0] if by_extra else np.zeros(0)
+    return float(c @ losses), (c if slopes.ndim == 1 else c[:, None]) * slopes, of_extra

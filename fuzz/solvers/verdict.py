@@ -69,7 +69,7 @@ def _verdict(problem: Problem, status: str, faults: tuple[str, ...], clock: floa
 
 def _faults(problem: Problem, result: Result) -> list[str]:
     o, faults = problem.objective, []
-    reference = Reference(o, problem.matrix)
+    reference = Reference(o, problem.matrix, problem.starts)
     point = o.at(result.theta)
     noise = rounding_of(point) + _DIGITS * max(abs(result.objective), result.scale) + _LOST * o.null.size
     noise += sys.float_info.min
