@@ -32,6 +32,9 @@ SLOW = {
     "crammer_singer",
     "hinge",
     "multilabel_hinge",
+    "tree_margin",
+    "all_threshold_hinge",
+    "immediate_threshold_hinge",
 }
 
 

@@ -97,8 +97,16 @@ def test_numbers(same_bits, model, layout):
     same_bits(lambda: told(model.set_params(tol=1e-2).fit(X, y), X))
 
 
-@pytest.mark.parametrize("regularizer", [L2(), L1()], ids=lambda r: r.name)
-@pytest.mark.parametrize("name", [name for name, kind in LOSSES.items() if kind.scope != "group"])
+def pairs():
+    """Losses with regularizers; L1 with a margin over all classes at once is linear programs, and takes seconds."""
+    for name, kind in LOSSES.items():
+        if kind.scope != "group":
+            yield name, L2()
+            slow = name in ("weston_watkins", "scaled_multiclass_margin")
+            yield pytest.param(name, L1(), marks=pytest.mark.slow if slow else ())
+
+
+@pytest.mark.parametrize(("name", "regularizer"), list(pairs()), ids=lambda part: getattr(part, "name", part))
 def test_every_loss(same_bits, name, regularizer):
     loss, X = LOSSES[name](), ROWS["dense"][:, :8]
     y = learned_labels(loss, X).astype(float)

@@ -108,9 +108,8 @@ def leaf_rows_in(store, kind):
 @pytest.mark.parametrize(
     ("kind", "memory"),
     [
-        ("boxes", "512M"),
         ("boxes", 20_000),
-        *(pytest.param(kind, "512M", marks=pytest.mark.slow) for kind in ("chunks", "forest")),
+        *(pytest.param(kind, "512M", marks=pytest.mark.slow) for kind in KINDS),
     ],
 )
 def test_killed_before_every_change_of_the_disk(target, run_builder, kind, memory):
@@ -282,11 +281,12 @@ def larger(tmp_path_factory):
 @pytest.mark.parametrize(
     ("loss", "solver", "kind"),
     [
-        *(("hinge", "indexed", kind) for kind in KINDS),
-        ("logistic", "newton", None),
+        ("hinge", "indexed", "boxes"),
         ("logistic", "lbfgs", None),
-        ("hinge", "bundle", None),
         ("squared_hinge", "block_cd", None),
+        *(pytest.param("hinge", "indexed", kind, marks=pytest.mark.slow) for kind in ("chunks", "forest")),
+        pytest.param("logistic", "newton", None, marks=pytest.mark.slow),
+        pytest.param("hinge", "bundle", None, marks=pytest.mark.slow),
     ],
 )
 def test_a_file_that_shrinks_is_named_and_ends_no_process(larger, tmp_path, run_trainer, loss, solver, kind, memory):

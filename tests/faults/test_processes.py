@@ -63,7 +63,7 @@ WORKS = {
     "search": ["LogisticRegression(C='auto', cv=2).fit(X, two)", "LinearSVC(loss='hinge', C='auto', cv=2).fit(X, two)"],
 }
 every_work = pytest.mark.parametrize("works", WORKS.values(), ids=WORKS)
-rounds = pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+rounds = pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 
 
 def functions(works: list[str]) -> str:

@@ -24,11 +24,11 @@ X = sp.csr_matrix((random.random(n * k), random.integers(0, d, n * k), np.arange
 X.sum_duplicates()
 y = np.sign(random.normal(size=n))
 faults = []
-for _ in range(6):
+for _ in range(4):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     beeline.LinearModel("logistic", fit_intercept=False, solver="lbfgs", tol=1e-3).fit(X, y)
     faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-print(sorted(faults[1:])[2])
+print(sorted(faults[1:])[1])
 """
 
 

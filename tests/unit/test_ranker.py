@@ -90,7 +90,9 @@ def test_it_ranks():
     assert ranker.score(data) == ranker.score(X, Y, qid=QID) == ranker.score(X, Y, group=SIZES) > 0.5
 
 
-@pytest.mark.parametrize("loss", ["ndcg@3", "map", "rank_utility", "pairwise_logistic"])
+@pytest.mark.parametrize(
+    "loss", ["ndcg@3", "pairwise_logistic", *(pytest.param(k, marks=pytest.mark.slow) for k in ("map", "rank_utility"))]
+)
 def test_a_search_keeps_queries_whole_and_asks_for_the_measure(loss):
     ranker = LinearRanker(loss, C="auto", cv=3).fit(X, Y, qid=QID)
     metrics = {"rank_utility": "loss", "pairwise_logistic": "ndcg@10"}

@@ -80,7 +80,7 @@ def same_recipe(a, b):
     assert a.label_categories == b.label_categories
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(
     tables(),
     st.sampled_from(["zero", "mean"]),
