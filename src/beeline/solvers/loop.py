@@ -260,8 +260,11 @@ class SolverRun:
         point, theta = self.point, centred(self.objective, self.theta)
         if point is not None and point.is_exact and point.objective is self.objective and point.theta is theta:
             return point
+        # What they know of every row, while another point is made; few runs go on from there.
         if point is not None:
-            point.forget()  # what it knows of every row, while another point is made; few runs go on from it
+            point.forget()
+        if self.last is not None and self.last.forget is not None:
+            self.last.forget()
         return self.objective.at(theta).with_loss_value()
 
     def _doubt(self) -> str | None:

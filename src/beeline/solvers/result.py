@@ -73,6 +73,9 @@ class Step:
     snapshot
         Gives all that the solver goes on from after this step, to the same bits: numbers, texts and arrays, in lists
         and dictionaries. It is asked for at once, and holds views. None: the solver cannot say.
+    forget
+        Gives back what the solver keeps of every row, while J is evaluated anew; it is computed again when the solver
+        goes on.
     evaluated
         Whether J is a sum over all rows. Where it is not, it is what the solver can say without the pass that this
         would take: proven where there is a bound, else an estimate. The last such point is the best one. Where the
@@ -108,6 +111,7 @@ class Step:
     estimate: str = ""
     remark: str = ""
     snapshot: Callable[[], Mapping[str, Any]] | None = None
+    forget: Callable[[], None] | None = None
     outputs: Callable[[], tuple[Floats, Floats, Floats | None]] | None = None
     model: Callable[[], Any] | None = None
 

@@ -95,10 +95,13 @@ class Newton(Solver):
             more = {"numbers": [passes, scale, finer], "preconditioners": preconditioners.snapshot()}
             return {"point": point.snapshot(), **more}
 
+        def forget() -> None:
+            point.forget()
+
         while True:
             if saved is None:
                 passes += 1
-                yield Step(point.theta, point.value, point.bound, passes, snapshot=snapshot)
+                yield Step(point.theta, point.value, point.bound, passes, snapshot=snapshot, forget=forget)
             saved = None
             norm = math.sqrt(dot(point.gradient, point.gradient))
             accuracy = min(0.5, max(self._enough(point), math.sqrt(norm / scale))) if scale else 0.5
@@ -111,7 +114,7 @@ class Newton(Solver):
             idle = moved is None or before - point.value <= 1e-3 * self.tol * abs(before)
             finer = 0.1 * finer if idle else 1.0
             if moved is None and (finer < _FINEST or self._by_cholesky(objective)):
-                yield Step(point.theta, point.value, point.bound, passes, final=True)
+                yield Step(point.theta, point.value, point.bound, passes, final=True, forget=forget)
                 return
             if moved is None:
                 continue
@@ -208,12 +211,15 @@ class SmoothedNewton(Newton):
             more = {"numbers": [passes, width, accuracy], "preconditioners": preconditioners.snapshot()}
             return {"point": point.snapshot(), **more}
 
+        def forget() -> None:
+            point.forget()
+
         while True:
             exact = point.with_objective(objective)
             bound = conjugate_bound(exact, point.slopes, point.loss_gradient)
             if saved is None:
                 passes += 1
-                yield Step(point.theta, exact.value, bound, passes, final=stuck, snapshot=snapshot)
+                yield Step(point.theta, exact.value, bound, passes, final=stuck, snapshot=snapshot, forget=forget)
             saved = None
             narrow = self._narrowed(width, exact.value / turnover if turnover else math.inf)
             # The bound may be low for other reasons than the rounding, which is at most this.
