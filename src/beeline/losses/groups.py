@@ -25,7 +25,7 @@ from beeline.exceptions import ParameterError
 from beeline.kernels import dot
 from beeline.losses.base import Labels, Loss, Scope, far_out
 
-__all__ = ["Evaluated", "GroupLoss"]
+__all__ = ["AllRowsLoss", "Evaluated", "GroupLoss"]
 
 
 class Evaluated(NamedTuple):
@@ -148,3 +148,38 @@ class GroupLoss(Loss):
                 f"{count(int(starts[g + 1] - starts[g]), 'row')}; it must be a number at every score",
                 parameter="loss",
             )
+
+
+class AllRowsLoss(GroupLoss):
+    """A loss of all rows together, which is one number l: J = Ω(w) + C·l.
+
+    Weights only say how rows count against each other: where all are equal they change nothing. `fill` sees costs as
+    they are, those of absent rows too, so that it may leave these out on a walk that it takes anyway.
+    """
+
+    scope: ClassVar[Scope] = "all"
+
+    @abstractmethod
+    def fill(self, z: Floats, y: Floats, c: Floats, slopes: Floats) -> tuple[float, float]:
+        """(l, c̄): the loss and the mean cost of the rows that are present; the slopes of c̄·l go to `slopes`.
+
+        l is NaN where scores are not finite.
+        """
+
+    def value_and_grad(self, z: Floats, y: Floats, weights: Floats) -> tuple[float, Floats]:
+        """Value and a subgradient."""
+        found = self.evaluated(z, y, weights)
+        if not len(found.values):
+            return 0.0, found.slopes
+        return float(found.values[0]), found.slopes / found.costs[0]
+
+    def evaluated(self, z: Floats, y: Floats, c: Floats) -> Evaluated:
+        """All rows, with their cost."""
+        slopes, none = np.empty_like(z), np.zeros(0)
+        value, cost = self.fill(z, y, c, slopes)
+        if not cost > 0:
+            return Evaluated(none, none, np.zeros_like(z), none)
+        if math.isnan(value):
+            self._check_numbers(np.array([float(np.sum(z))]), slopes, np.array([0, len(z)]))
+            value = math.inf  # of a step that goes too far
+        return Evaluated(np.array([value]), np.array([cost]), slopes, none)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from beeline._types import Floats
 from beeline.exceptions import ParameterError
 from beeline.kernels import level_pairs
-from beeline.losses.base import Scope
 from beeline.losses.costs import checked_costs
-from beeline.losses.groups import Evaluated, GroupLoss
+from beeline.losses.groups import AllRowsLoss
 from beeline.losses.ordinal import LevelLoss
-from beeline.losses.two_classes import between_scores
+from beeline.losses.thresholds import between_scores
 
 __all__ = ["LevelPairs"]
 
 
-class LevelPairs(LevelLoss, GroupLoss):
+class LevelPairs(LevelLoss, AllRowsLoss):
     """Σ C(y_i, y_j)·max(0, 1 + z_i − z_j) over the pairs with y_i < y_j, by their number (B11; Joachims 2006).
 
     It bounds what pairs in the wrong order cost on average, a pair of levels k < l costing C(k, l), and weighing
@@ -42,7 +40,6 @@ class LevelPairs(LevelLoss, GroupLoss):
     name = "level_pairs"
     formula = "mean over pairs with y_i < y_j of C(y_i, y_j)·max(0, 1 + z_i − z_j)"
     summary = "levels in an order, by the pairs of rows that scores put in the wrong one"
-    scope: ClassVar[Scope] = "all"
     smooth = False
 
     def __init__(self, costs: Any = "linear", levels: Sequence[Any] | None = None) -> None:  # noqa: ANN401
@@ -81,23 +78,9 @@ class LevelPairs(LevelLoss, GroupLoss):
             return self.cost_matrix(len(self.costs))
         return self.cost_matrix(max(self.n_levels, int(y.max(initial=0.0)) + 1))
 
-    def value_and_grad(self, z: Floats, y: Floats, weights: Floats) -> tuple[float, Floats]:
-        """Value and a subgradient."""
-        found = self.evaluated(z, y, weights)
-        if not len(found.values):
-            return 0.0, found.slopes
-        return float(found.values[0]), found.slopes / found.costs[0]
-
-    def evaluated(self, z: Floats, y: Floats, c: Floats) -> Evaluated:
-        """All rows, with their cost; by the kernel."""
-        slopes, none = np.empty_like(z), np.zeros(0)
-        value, cost = level_pairs(z, y, c, np.ascontiguousarray(self._matrix_for(y)), slopes)
-        if not cost > 0:
-            return Evaluated(none, none, np.zeros_like(z), none)
-        if math.isnan(value):
-            self._check_numbers(np.array([float(np.sum(z))]), slopes, np.array([0, len(z)]))
-            value = math.inf  # of a step that goes too far
-        return Evaluated(np.array([value]), np.array([cost]), slopes, none)
+    def fill(self, z: Floats, y: Floats, c: Floats, slopes: Floats) -> tuple[float, float]:
+        """By the kernel."""
+        return level_pairs(z, y, c, np.ascontiguousarray(self._matrix_for(y)), slopes)
 
     def best_thresholds(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """Those with the least Σ c_i·C(y_i, ŷ_i); by dynamic programming over the sorted scores, in O(m·K)."""

@@ -21,8 +21,9 @@ from beeline._types import AnyArray, Floats
 from beeline._words import count
 from beeline.exceptions import ParameterError
 from beeline.kernels import common_unit, f_beta
-from beeline.losses.settings import positive
-from beeline.losses.two_classes import TwoClassLoss, positive_whole, threshold_for
+from beeline.losses.settings import at_least_one, positive
+from beeline.losses.thresholds import threshold_for
+from beeline.losses.two_classes import TwoClassLoss
 
 __all__ = ["BalancedError", "BreakEven", "FBeta", "Precision", "Recall"]
 
@@ -90,10 +91,8 @@ class BalancedError(TwoClassLoss):
         rows = _Rows.of(z, y, c)
         if rows.lacks_a_class or not np.isfinite(rows.sum_of_scores):
             return (0.0 if rows.lacks_a_class else np.nan), rows.cost
-        signs, parts = (
-            np.where(rows.up, 1.0, -1.0),
-            rows.c * np.where(rows.up, 0.5 / rows.positive, 0.5 / rows.negative),
-        )
+        signs = np.where(rows.up, 1.0, -1.0)
+        parts = rows.c * np.where(rows.up, 0.5 / rows.positive, 0.5 / rows.negative)
         short = 1 - signs * rows.z
         slopes[rows.here] = np.where(short > 0, -signs * parts * rows.cost, 0.0)
         return float(np.sum(np.where(short > 0, parts * short, 0.0))), rows.cost
@@ -196,7 +195,7 @@ class _AtK(_Called):
     instead = "the loss 'roc_area' with a small max_fpr, which looks at the first rows too"
 
     def __init__(self, k: int = 10) -> None:
-        self.k = positive_whole("k", k)
+        self.k = at_least_one("k", k)
 
     def of_part(self, part: float) -> Self:
         """As many fewer rows, but one at least."""
