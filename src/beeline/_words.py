@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["count", "did_you_mean", "offer", "percentage", "quoted", "shortened"]
+__all__ = ["count", "did_you_mean", "label_text", "offer", "percentage", "quoted", "shortened"]
 
 _MUCH_LESS_ALIKE = 0.15  # than the name that is most like a misspelt one: not asked about beside it
 
@@ -32,8 +32,18 @@ def percentage(part: float, digits: int = 3) -> str:
 
 def quoted(value: Any) -> str:  # noqa: ANN401
     """A value as one writes it in Python, whether it came in a box of NumPy's or not: 'a', not np.str_('a')."""
-    unboxed = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", True) else value
-    return repr(unboxed)
+    return repr(_unboxed(value))
+
+
+def label_text(label: object) -> str:
+    """A label as people write it: 3, not 3.0."""
+    plain = _unboxed(label)
+    return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
+
+
+def _unboxed(value: Any) -> Any:  # noqa: ANN401
+    """The value itself, of one in a box of NumPy's."""
+    return value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", True) else value
 
 
 def did_you_mean(name: object, names: Iterable[str], cutoff: float = 0.6) -> str:

@@ -11,10 +11,10 @@ import numpy as np
 
 from beeline._lazy import cached_property
 from beeline._types import Floats, Ints
-from beeline._words import count, did_you_mean, quoted, shortened
+from beeline._words import count, did_you_mean, label_text, quoted, shortened
 from beeline.exceptions import LabelError, ParameterError
 
-__all__ = ["LabelTree", "as_label_tree", "label_text"]
+__all__ = ["LabelTree", "as_label_tree"]
 
 _SEPARATORS = {"dots": ".", "slashes": "/"}
 _BY_NAMES = ("auto", *_SEPARATORS)
@@ -25,8 +25,8 @@ _ROOT = ""  # what a root is called that nobody has named
 class LabelTree:
     """A tree whose leaves are the classes.
 
-    It is made by `from_edges`, `from_names`, `from_nested` or `read`. Names are texts; a class that is a number is
-    called as people write it, 3 and not 3.0.
+    It is made by `from_edges`, `from_names` or `from_nested`; losses take the path of a file too. Names are texts; a
+    class that is a number is called as people write it, 3 and not 3.0.
 
     Parameters
     ----------
@@ -314,13 +314,6 @@ def as_label_tree(given: Any, names: Sequence[object] | None = None) -> LabelTre
         "a tree of labels is a LabelTree, 'dots', 'slashes', 'auto', a file, dictionaries or pairs of nodes, "
         f"not {quoted(given)}"
     )
-
-
-def label_text(name: object) -> str:
-    """A label as people write it: 3, not 3.0."""
-    if isinstance(name, float | np.floating) and float(name).is_integer():
-        return str(int(name))
-    return str(name)
 
 
 def _as_edge(edge: Any, number: int) -> tuple[str, str, float]:  # noqa: ANN401

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
-from beeline._words import shortened
+from beeline._words import label_text, shortened
 from beeline.exceptions import LabelError, ParameterError
 from beeline.kernels import dot, level_thresholds
 from beeline.losses.base import Labels, Loss, RowLoss, far_out
@@ -63,9 +63,9 @@ class LevelLoss(Loss):
         """Where each level, from the lowest on, is among the names of classes, which are sorted."""
         if self.levels is None:
             return np.arange(len(names))
-        place = {_as_text(name): k for k, name in enumerate(names.tolist())}
-        wanted = [_as_text(level) for level in self.levels]
-        stray = next((name for name in names.tolist() if _as_text(name) not in wanted), None)
+        place = {label_text(name): k for k, name in enumerate(names.tolist())}
+        wanted = [label_text(level) for level in self.levels]
+        stray = next((name for name in names.tolist() if label_text(name) not in wanted), None)
         if stray is not None:
             raise LabelError(
                 f"the label {stray!r} is none of the levels, which are {shortened(wanted)}; name it among them, where "
@@ -109,19 +109,13 @@ def _checked(levels: Any) -> list[Any]:  # noqa: ANN401
     given = levels.tolist() if isinstance(levels, np.ndarray) else levels
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ParameterError(f"levels must be a list of names, the lowest first, not {levels!r}", parameter="levels")
-    names = [_as_text(level) for level in given]
+    names = [label_text(level) for level in given]
     if len(names) < 2:
         raise ParameterError(f"there must be at least two levels, not {len(names)}", parameter="levels")
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
         raise ParameterError(f"the level {twice!r} is named twice", parameter="levels")
     return list(given)
-
-
-def _as_text(level: object) -> str:
-    """A level as people write it: 3, not 3.0."""
-    number = level.item() if isinstance(level, np.generic) else level
-    return str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
 
 
 def _of_margins(a: Floats, margin: Literal["logistic", "hinge"]) -> tuple[Floats, Floats]:

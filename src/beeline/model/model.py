@@ -20,7 +20,7 @@ import numpy as np
 
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
-from beeline._words import count, shortened
+from beeline._words import count, label_text, shortened
 from beeline.data.core.arrays import from_arrays, is_array
 from beeline.data.core.block import Block, concatenate
 from beeline.data.core.dataset import ArrayDataset, Dataset
@@ -166,8 +166,7 @@ class Model:
     @property
     def class_names(self) -> list[str]:
         """The classes or labels as people write them: 1, not 1.0; none for a regression."""
-        names = [] if self.classes is None else self.classes.tolist()
-        return [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in names]
+        return [] if self.classes is None else [label_text(name) for name in self.classes.tolist()]
 
     def feature_name(self, feature: int) -> str:
         """A feature's name, or its number as its source counts."""
