@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,18 +34,25 @@ class Run:
     cores: float
 
 
+# Starts a command from a small process: what a child is said to have taken at most begins with its parent's memory.
+_STARTER = """
+import json, os, subprocess, sys, time
+start = time.perf_counter()
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+seconds = time.perf_counter() - start
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime]))
+"""
+
+
 def run(command: list[str], codes: tuple[int, ...] = (0,)) -> Run:
     """A process from its start to its end; its memory as the system has it when it ends. `codes` are no failures."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_ENVIRONMENT)
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.stderr.close()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in codes:
-        raise RuntimeError(f"{' '.join(command)}: {errors.decode()}")
-    return Run(seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
+    starter = [sys.executable, "-S", "-c", _STARTER]
+    done = subprocess.run([*starter, *command], capture_output=True, text=True, env=_ENVIRONMENT, check=True)
+    code, seconds, megabytes, cores = json.loads(done.stdout)
+    if code not in codes:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
+    return Run(seconds, megabytes, cores)
 
 
 def python_alone() -> Run:
