@@ -30,6 +30,7 @@ __all__ = [
     "f_beta",
     "hierarchical_f1",
     "hits_at",
+    "level_mae",
     "log_loss",
     "mae",
     "mean_cost",
@@ -102,13 +103,18 @@ def balanced_error(table: Floats) -> float:
 def mean_cost(table: Floats, costs: Floats) -> float:
     """The mean of what it costs to take class i for class j, Σ n_ij·c_ij/Σ n_ij, from a confusion table.
 
-    With c_ij = |i − j| it is the mean absolute error of levels, with the distances of the classes in a tree the loss of
-    that tree.
+    With the distances of the classes in a tree it is the loss of that tree.
     """
     if costs.shape != table.shape:
         raise DataError(f"costs of shape {costs.shape} do not fit a confusion table of shape {table.shape}")
     total = float(table.sum())
     return float(np.sum(table * costs)) / total if total else float("nan")
+
+
+def level_mae(table: Floats) -> float:
+    """The mean number of levels between the predicted one and the right one, from a confusion table of levels."""
+    levels = np.arange(len(table), dtype=np.float64)
+    return mean_cost(table, np.abs(levels[:, None] - levels))
 
 
 def quadratic_kappa(table: Floats) -> float:

@@ -19,19 +19,10 @@ from beeline.metrics import Curve, Ranking, ratios
 if TYPE_CHECKING:
     from beeline.model import Model
 
-__all__ = ["ClassAnswers", "level_measures"]
+__all__ = ["ClassAnswers"]
 
 _BINS = 10  # of equal width, for probabilities
 _MOST_CURVES = 10  # of several classes, as many as a figure can tell apart
-
-
-def level_measures(table: Floats) -> dict[str, float]:
-    """Measures of a confusion table of levels in their order: the mean number of levels between, and quadratic κ."""
-    levels = np.arange(len(table), dtype=np.float64)
-    return {
-        "level_mae": metrics.mean_cost(table, np.abs(levels[:, None] - levels)),
-        "quadratic_kappa": metrics.quadratic_kappa(table),
-    }
 
 
 class ClassAnswers:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from beeline import metrics
 from beeline._numbers import as_seed
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats
@@ -20,7 +21,7 @@ from beeline.data.files.finding import names_files
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe, no_labels
 from beeline.data.tables.frames import is_frame
-from beeline.evaluation.classes import ClassAnswers, level_measures
+from beeline.evaluation.classes import ClassAnswers
 from beeline.evaluation.evaluation import Evaluation
 from beeline.evaluation.label_sets import SetAnswers
 from beeline.evaluation.label_trees import node_errors, tree_measures
@@ -290,7 +291,6 @@ class _Answers:
         table = self.queries.table()
         if self.query_names:
             table = table._replace(query=np.array(self.query_names, object)[table.query])
-        # What rankings are measured by comes first where nothing else is, and last where it is not what was learned.
         measures = found.measures | table.means()
         return replace(found, measures=measures, by_query=table, notes=(*found.notes, *notes_about(table)))
 
@@ -332,7 +332,9 @@ class _Answers:
         """What is measured of mistakes that are near or far: of classes in a tree, and of levels."""
         if tree is not None:
             return tree_measures(table, tree, names)
-        return level_measures(table) if levels_of(self.model) is not None else {}
+        if levels_of(self.model) is None:
+            return {}
+        return {"level_mae": metrics.level_mae(table), "quadratic_kappa": metrics.quadratic_kappa(table)}
 
     def _check(self, labels: object, recipe: Recipe | None) -> None:
         """Raise where the labels are not of the kind that the model predicts."""

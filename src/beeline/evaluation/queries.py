@@ -9,6 +9,7 @@ import numpy as np
 
 from beeline._types import AnyArray, Floats, Ints
 from beeline._words import count
+from beeline.data.core.targets import group_starts
 from beeline.evaluation.evaluation import QueryTable
 from beeline.exceptions import DataError, ParameterError
 from beeline.losses import LOSSES
@@ -109,7 +110,7 @@ class WholeQueries:
         )
         self._pending = []
         assert queries is not None
-        starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(queries)]])
+        starts = group_starts(queries)
         self._names.append(queries[starts[:-1]])
         self._starts.append(starts[:-1] + self._pending_row)
         return Whole(self._pending_row, starts, self._names[-1], columns)

@@ -17,6 +17,7 @@ from beeline import metrics
 from beeline._sentences import Argument
 from beeline._types import AnyArray, Floats, Ints
 from beeline._words import offer, quoted
+from beeline.data.core.targets import group_starts
 from beeline.exceptions import ParameterError
 from beeline.links import Link, class_numbers, probabilities, values
 from beeline.losses import (
@@ -106,10 +107,7 @@ class HeldOut:
     def _by_group(self, loss: GroupLoss) -> Evaluated:
         single = isinstance(loss, LevelLoss) or self.z.shape[1] == 1
         z, y = (self._scores if single else self.z), np.asarray(self.labels, np.float64)
-        if self.groups is None:
-            starts = None
-        else:
-            starts = np.concatenate([[0], np.flatnonzero(np.diff(self.groups)) + 1, [len(y)]])
+        starts = None if self.groups is None else group_starts(self.groups)
         labels = 2.0 * y - 1.0 if loss.labels == "binary" else y
         weights = np.ones(len(y)) if self.weights is None else self.weights
         return loss.within(starts).evaluated(np.ascontiguousarray(z), labels, weights)
@@ -192,11 +190,6 @@ def _tree_loss(rows: HeldOut) -> float:
     return metrics.mean_cost(rows.table, rows.loss.tree.distances(rows.names.tolist()))
 
 
-def _level_mae(rows: HeldOut) -> float:
-    levels = np.arange(len(rows.table), dtype=np.float64)
-    return metrics.mean_cost(rows.table, np.abs(levels[:, None] - levels))
-
-
 def _of_queries(measure: QueryMeasure) -> Metric:
     """A measure of rankings as a metric: its mean over the queries; precision and recall also without queries."""
     both = measure.name in ("precision", "recall")
@@ -208,9 +201,8 @@ def _ranked(rows: HeldOut, measure: QueryMeasure) -> float:
     """The mean over the queries, wherever their rows lie."""
     assert rows.queries is not None
     order = np.argsort(rows.queries, kind="stable")
-    queries = rows.queries[order]
-    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(order)]])
     weights = None if rows.weights is None else rows.weights[order]
+    starts = group_starts(rows.queries[order])
     ranked = RankedQueries(np.asarray(rows.labels)[order], rows.z[order, 0], starts, weights)
     return ranked.mean(ranked.by_query(measure))
 
@@ -238,7 +230,7 @@ METRICS: dict[str, Metric] = {
         Metric("loss", False, lambda r: r.mean_loss),
         Metric("tree_loss", False, _tree_loss, _TREE),
         Metric("balanced_error", False, lambda r: metrics.balanced_error(r.table), "classes"),
-        Metric("level_mae", False, _level_mae, "classes"),
+        Metric("level_mae", False, lambda r: metrics.level_mae(r.table), "classes"),
         Metric("quadratic_kappa", True, lambda r: metrics.quadratic_kappa(r.table), "classes"),
         *(
             _of_queries(QueryMeasure(name, k))

@@ -13,7 +13,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.data.core.labels import LabelSets
 from beeline.exceptions import DataError, ParameterError
 
-__all__ = ["Targets"]
+__all__ = ["Targets", "group_starts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,7 @@ class Targets:
                     ", or give groups=, one a row, in Python",
                 )
             )
-        changes = np.flatnonzero(self.groups[1:] != self.groups[:-1]) + 1
-        starts = np.concatenate([[0], changes, [len(self.groups)]]).astype(np.int64)
+        starts = group_starts(self.groups)
         names, first = np.unique(self.groups[starts[:-1]], return_index=True)
         if len(names) < len(starts) - 1:
             again = min(set(range(len(starts) - 1)) - set(first.tolist()))
@@ -79,3 +78,10 @@ class Targets:
                 f"row {row} goes on with the group {self.groups[row]}, which had ended before; sort the rows by group"
             )
         return starts
+
+
+def group_starts(groups: AnyArray) -> Ints:
+    """Where the group of a row is another than that of the row before, and behind the last row."""
+    changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    starts: Ints = np.concatenate([[0], changes, [len(groups)]]).astype(np.int64)
+    return starts
