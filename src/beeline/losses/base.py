@@ -192,6 +192,10 @@ class Loss(ABC):
         """How many scores a row has, for so many classes or columns of labels."""
         return 1
 
+    def n_classes(self, n_scores: int) -> int:
+        """How many classes so many scores a row are for."""
+        return n_scores
+
     def n_extra(self, n_outputs: int) -> int:
         """How many parameters the loss owns beside the scores, for so many classes or columns of labels.
 
@@ -504,10 +508,6 @@ class VectorLoss(RowLoss):
     def class_loss(self) -> VectorLoss:
         """The loss of the scores of classes."""
         return self
-
-    def n_classes(self, n_scores: int) -> int:
-        """How many classes so many scores a row are for."""
-        return n_scores
 
     def to_classes(self, columns: Floats) -> Floats:
         """Columns of scores, or of weights, for each class, from those that the loss sees."""

@@ -79,6 +79,10 @@ class LevelLoss(Loss):
             )
         return np.array([place[level] for level in wanted])
 
+    def n_classes(self, n_scores: int) -> int:
+        """As many as there are levels, for one score."""
+        return self.n_levels
+
     def with_classes(self, names: Sequence[object]) -> Self:
         """The loss of so many levels."""
         bound = copy.copy(self)

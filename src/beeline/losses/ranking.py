@@ -41,7 +41,13 @@ _NO_DISCOUNTS = np.zeros(0)
 
 
 class QueryLoss(GroupLoss):
-    """A loss of the documents of a query, many queries at once."""
+    """A loss of the documents of a query, many queries at once.
+
+    Attributes
+    ----------
+    weighs_rows
+        Whether the documents of a query may differ in weight.
+    """
 
     domain = "relevances: numbers that are not negative"
     differences_only = True

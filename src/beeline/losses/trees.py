@@ -13,6 +13,7 @@ Conventions
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -298,8 +299,9 @@ class TreeLoss(OverTree):
         layout = None if self.tree is None or classes is None else TreeLayout.of(self.tree, classes)
         super().__init__(self._loss_of_classes(classes), layout)
 
+    @abstractmethod
     def _loss_of_classes(self, classes: Sequence[object] | None) -> VectorLoss:
-        raise NotImplementedError
+        """l, of the scores of these classes; None: they are not known."""
 
     def __getstate__(self) -> dict[str, Any]:
         """What it was made with, as plain values, and the classes where they are known."""

@@ -14,7 +14,7 @@ from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Promise, Rows, RowVector, Threads
 from beeline.engines.verbs import columns, products
 from beeline.exceptions import ParameterError
-from beeline.losses import LevelLoss, Loss, VectorLoss
+from beeline.losses import Loss, VectorLoss
 from beeline.objective.null import NullModel, null_model
 from beeline.objective.parameters import Intercept, Parameters
 from beeline.objective.penalty import OwnOmega, Penalty
@@ -136,10 +136,8 @@ class Objective:
 
     @property
     def n_classes(self) -> int:
-        """How many classes the scores of a row are for; 1 where there is one score."""
-        if isinstance(self.loss, LevelLoss):
-            return self.loss.n_levels
-        return self.loss.n_classes(self.n_outputs) if isinstance(self.loss, VectorLoss) else self.n_outputs
+        """How many classes, or levels, the scores of a row are for; 1 where there is one score otherwise."""
+        return self.loss.n_classes(self.n_outputs)
 
     @cached_property
     def label_totals(self) -> Floats:
@@ -269,9 +267,10 @@ class Objective:
         return hessian
 
     def joint_hessian(self, curvatures: RowVector) -> Floats:
-        """The Hessian of all outputs together; one pass of nnz·(nonzeros a row)·K²/4 steps, K the classes.
+        """∂²J, Σ c_i x_i x_iᵀ ⊗ PᵀH_iP and the strength of Ω, of all outputs together.
 
-        Nodes of a tree have what the classes below them add up to.
+        H_i is the Hessian of row i by the scores of K classes, P what makes these of the scores of outputs, as nodes of
+        a tree have it. One pass of nnz·(nonzeros a row)·K²/4 steps.
         """
         loss, k = self.loss, self.n_classes
         assert isinstance(loss, VectorLoss)

@@ -273,9 +273,9 @@ def outputs_of(objectives: list[Objective], thetas: list[Floats]) -> tuple[Float
         return w.reshape(-1, 1).copy(), b.reshape(1).copy()
     split = [o.split(theta) for o, theta in zip(objectives, thetas, strict=True)]
     weights, intercepts = np.column_stack([w for w, _ in split]), np.hstack([b for _, b in split])
-    if isinstance(loss := objectives[0].loss, VectorLoss):
-        weights, intercepts = loss.to_classes(weights), loss.to_classes(intercepts[None])[0]
-    if counts_by_difference(objectives[0]):
+    if isinstance(first.loss, VectorLoss):
+        weights, intercepts = first.loss.to_classes(weights), first.loss.to_classes(intercepts[None])[0]
+    if counts_by_difference(first):
         weights, intercepts = weights[:, 1:] - weights[:, :1], intercepts[1:] - intercepts[:1]
     return weights, intercepts
 
