@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,7 +27,6 @@ __all__ = ["OrdinalClassifier"]
 LevelLossName = Literal[
     "all_threshold", "all_threshold_hinge", "immediate_threshold", "immediate_threshold_hinge", "level_pairs"
 ]
-_LOSSES = ("all_threshold", "all_threshold_hinge", "immediate_threshold", "immediate_threshold_hinge", "level_pairs")
 
 
 @documented
@@ -138,7 +137,7 @@ class OrdinalClassifier(LinearClassifier):
         return {"loss": self._loss(), "C": self.C, "regularizer": regularizer, "class_weight": self.class_weight}
 
     def _loss(self) -> Loss:
-        as_choice("loss", self.loss, _LOSSES)
+        as_choice("loss", self.loss, get_args(LevelLossName))
         if self.loss == "level_pairs":
             return get_loss(self.loss, levels=self.levels, costs=self.costs)
         if not isinstance(self.costs, str) or self.costs != "linear":

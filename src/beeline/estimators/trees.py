@@ -17,7 +17,7 @@ from beeline.estimators.offering import no_probabilities, offered_unless
 from beeline.exceptions import ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import LabelTree, Loss, TreeLogistic, TreeMargin
-from beeline.model.label_trees import label_tree_of
+from beeline.model.label_trees import label_tree_of, node_weights
 from beeline.solvers.base import Callback
 from beeline.solvers.registry import SolverLike
 from beeline.training.labels import ClassWeight
@@ -142,12 +142,7 @@ class HierarchicalClassifier(LinearClassifier):
 
         A model keeps what these come to for each class; of all weights that come to this, the optimum has the smallest.
         """
-        tree, model = self.tree_, self._learned()
-        paths, weights = tree.paths(model.class_names)[:, 1:], model.weights.T
-        if model.kind == "binary":
-            weights = np.vstack([-0.5 * weights, 0.5 * weights])
-        nodes: Floats = paths.T @ np.linalg.solve(paths @ paths.T, weights)
-        return nodes
+        return node_weights(self._learned(), self.tree_)
 
     def predict_path(self, X: Any, *, extra: Extra = "error") -> list[tuple[str, ...]]:  # noqa: ANN401
         """The nodes from below the root to the predicted class, for each row.
