@@ -76,13 +76,6 @@ RegularizerName = Literal["l2", "l1", "elastic_net"]
 InterceptKind = Literal["free", "regularized", "none"]
 MulticlassForm = Literal["auto", "ovr", "softmax", "crammer_singer"]
 
-_OF_LEVELS = (
-    "all_threshold",
-    "all_threshold_hinge",
-    "immediate_threshold",
-    "immediate_threshold_hinge",
-    "level_pairs",
-)
 _IMPLIED = {"softmax": "logistic", "crammer_singer": "hinge"}  # the loss that a form extends
 
 
@@ -283,6 +276,7 @@ class TrainingOptions:
         """The settings of the loss's own: numbers, or matrices as JSON."""
         from beeline._sentences import Argument
         from beeline.exceptions import ParameterError
+        from beeline.losses import get_loss
 
         if self.epsilon is not None and not loss.endswith("epsilon_insensitive"):
             raise ParameterError(Argument("epsilon"), " has no meaning without an ε-insensitive loss; leave it out")
@@ -298,7 +292,7 @@ class TrainingOptions:
         settings: dict[str, Any] = {"epsilon": epsilon} if isinstance(epsilon, float) else {}
         settings |= {} if self.tree is None else {"tree": self.tree}
         if self.levels is not None:
-            if loss not in _OF_LEVELS:
+            if get_loss(loss).labels != "levels":
                 raise ParameterError(
                     Argument("levels"), " has no meaning without ", Argument("loss", "all_threshold"), " or its kind"
                 )
@@ -311,9 +305,7 @@ _SAID: dict[str, tuple[tuple[type, ...], str]] = {
     "loss_setting": ((int, float, list), "a number or a matrix, such as tau=0.9 or costs=[[0,1],[5,0]]"),
     "solver_setting": ((object,), "a value, such as variant=bmrm or history=20"),
 }
-
-
-_TEXTS = ("rescaling", "costs")  # settings of losses that are words
+_TEXTS = ("rescaling", "costs")  # settings of losses that may be words
 
 
 def _named_values(option: str, items: list[str], elsewhere: tuple[str, ...]) -> dict[str, Any]:
