@@ -51,15 +51,11 @@ def queries_figure(table: QueryTable) -> PageFigure:
 
 def _draw(values: Floats, mean: float, words: str, size: tuple[float, float]) -> Figure:
     figure, (left, right) = panels(size)
-    share = (np.arange(len(values)) + 0.5) / max(1, len(values))
-    if len(values) > _MOST_STEPS:
-        some = np.linspace(0, len(values) - 1, _MOST_STEPS).round().astype(np.int64)
-        values_drawn, share = values[some], share[some]
-    else:
-        values_drawn = values
+    steps = np.linspace(0, len(values) - 1, min(len(values), _MOST_STEPS)).round().astype(np.int64)
+    share = (steps + 0.5) / max(1, len(values))
     left.plot([0, 1], [mean, mean], **DOTTED)
-    left.fill_between(share, values_drawn, step="mid", color=COLOURS["score"], alpha=0.18, linewidth=0)
-    left.plot(share, values_drawn, drawstyle="steps-mid", linewidth=1.6, color=COLOURS["score"])
+    left.fill_between(share, values[steps], step="mid", color=COLOURS["score"], alpha=0.18, linewidth=0)
+    left.plot(share, values[steps], drawstyle="steps-mid", linewidth=1.6, color=COLOURS["score"])
     right.hist(values, bins=np.linspace(0, 1, 11), color=COLOURS["score"], rwidth=0.85)
     set_axes(left, "part of the queries", words, unit=True)
     set_axes(right, words, "queries")
