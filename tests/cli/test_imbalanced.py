@@ -28,8 +28,8 @@ def rare(tmp_path):
         ("roc_area", ("max_fpr=0.1",), "partial_auc@0.1"),
         ("f_beta", ("beta=2",), "f2"),
         ("precision", ("k=25",), "precision@25"),
-        ("break_even", (), "break-even"),
-        ("balanced_error", (), "balanced accuracy"),
+        ("break_even", (), "break_even"),
+        ("balanced_error", (), "balanced_accuracy"),
     ],
 )
 def test_what_a_model_was_trained_for_is_measured(quickly, rare, loss, settings, measure):

@@ -83,7 +83,7 @@ class BalancedError(TwoClassLoss):
     @property
     def measure(self) -> str:
         """What the error lacks of 1."""
-        return "balanced accuracy"
+        return "balanced_accuracy"
 
     def fill(self, z: Floats, y: Floats, c: Floats, slopes: Floats) -> tuple[float, float]:
         """Row by row."""
@@ -166,7 +166,7 @@ class BreakEven(_Called):
     @property
     def measure(self) -> str:
         """The point itself."""
-        return "break-even"
+        return "break_even"
 
     def _called(self, rows: _Rows) -> float:
         return rows.positive
