@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.timeout(600)  # the demo and the tour, on a busy machine
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, tool):
