@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +15,13 @@ from beeline._types import AnyArray, Floats
 from beeline._words import shortened
 from beeline.data.core.arrays import weights_of
 from beeline.data.core.block import Block
-from beeline.data.core.labels import LabelSets, refuse_missing
+from beeline.data.core.labels import LabelSets
 from beeline.data.files.finding import names_files
 from beeline.data.options import parse_size
 from beeline.data.recipe.recipe import Recipe, no_labels
-from beeline.data.tables.frames import is_frame
 from beeline.evaluation.classes import ClassAnswers
 from beeline.evaluation.evaluation import Evaluation
+from beeline.evaluation.given import given_groups, given_labels, given_model, given_rows, part_of_column
 from beeline.evaluation.label_sets import SetAnswers
 from beeline.evaluation.label_trees import node_errors, tree_measures
 from beeline.evaluation.paired import Comparison, RowPairs, compared
@@ -30,7 +29,6 @@ from beeline.evaluation.queries import QueryAnswers, measures_named, notes_about
 from beeline.evaluation.values import ValueAnswers
 from beeline.exceptions import DataError, LabelError, ParameterError
 from beeline.losses import LabelTree
-from beeline.model.file import load_model
 from beeline.model.label_trees import label_tree_of
 from beeline.model.levels import levels_of
 from beeline.model.model import Model
@@ -61,12 +59,12 @@ def evaluate(  # noqa: PLR0913 — everything is given by its name
 
     Two classes get accuracy, precision, recall, F1, the area under the ROC curve and average precision; several
     classes get the means of these over the classes, each against the rest, and each by itself in `per_class`; both
-    get log loss where there are probabilities. Classes of a tree get the mean length of the way to the predicted
-    class, and precision, recall and F1 of classes with the nodes above them; levels in an order by how many levels
-    predictions are wrong in the mean, and quadratic kappa. Regressions get RMSE, MAE and R²,
-    quantile models pinball loss and coverage too, models of rates (Poisson, gamma, Tweedie, shares) deviance and
-    D². Sets of labels get whole sets, and precision, recall and F1 of the labels. All of them count rows by their
-    weights, and are those of scikit-learn.
+    get log loss where there are probabilities. Two classes also get the measure of all rows that the model was trained
+    for; classes of a tree the mean length of the way to the predicted class, and precision, recall and F1 of classes
+    with the nodes above them; levels in an order the mean number of levels to the predicted one, and quadratic kappa.
+    Regressions get RMSE, MAE and R², quantile models pinball loss and coverage too, models of rates (Poisson, gamma,
+    Tweedie, shares) deviance and D². Sets of labels get whole sets, and precision, recall and F1 of the labels. All of
+    them count rows by their weights; those that scikit-learn has are the same there.
 
     Rows that belong to queries get measures of rankings too, each the mean over the queries: how the rows of a query
     are ordered by their scores, where their labels say how relevant they are (of two classes, the positive one is
@@ -123,10 +121,10 @@ def evaluate(  # noqa: PLR0913 — everything is given by its name
     >>> found.measures["recall"] > 0.9
     True
     """
-    trained = _model_of(model)
+    trained = given_model(model)
     asked = _Asked(positive, measures_named(measures), measures is not None, as_seed(seed), against is not None)
-    columns = _column(y), None if sample_weight is None else weights_of(sample_weight), _groups(groups)
-    other = None if against is None else _model_of(against, "against")
+    columns = given_labels(y), None if sample_weight is None else weights_of(sample_weight), given_groups(groups)
+    other = None if against is None else given_model(against, "against")
     again = data.again(other) if isinstance(data, Walk) and other is not None else data
     answers = _walked(trained, data, columns, asked, memory, options)
     found = answers.evaluation()
@@ -158,10 +156,10 @@ def _walked(
 ) -> _Answers:
     """All that a walk over the rows gathers."""
     rows, scores = (_MEMORY, _SCORES) if memory is None else (max(1, parse_size(memory) // 2),) * 2
-    blocks, recipe, names = _rows(model, data, options, rows)
+    blocks, recipe, names = given_rows(model, data, options, rows)
     answers = _Answers(model, asked, scores)
     for block in blocks:
-        answers.add(block, recipe(), *(_part(column, answers.n_rows, block.n_rows) for column in columns))
+        answers.add(block, recipe(), *(part_of_column(column, answers.n_rows, block.n_rows) for column in columns))
     for name, column in zip(("y", "sample_weight", "groups"), columns, strict=True):
         if column is not None and len(column) != answers.n_rows:
             raise DataError(f"{name} has {len(column):,} entries, and there are {answers.n_rows:,} rows")
@@ -350,18 +348,6 @@ class _Answers:
             raise LabelError(f"the rows have one label, and the model predicts {self.model.n_outputs} numbers a row")
 
 
-def _model_of(model: Any, name: str = "model") -> Model:  # noqa: ANN401
-    """The model itself, that of a fitted estimator, or that of a file."""
-    if isinstance(model, str | os.PathLike):
-        return load_model(model)
-    found = getattr(model, "model_", model)
-    if not isinstance(found, Model):
-        raise ParameterError(
-            Argument(name), f" must be a Model, a fitted estimator or the name of a file, not {model!r}"
-        )
-    return found
-
-
 def _positive_number(model: Model, positive: object) -> int:
     """The number of the class that the user names, by itself or as people write it."""
     if positive is None:
@@ -375,54 +361,3 @@ def _positive_number(model: Model, positive: object) -> int:
         if positive in (label, name):
             return number
     raise ParameterError(Argument("positive"), f" must be one of {shortened(model.class_names)}, not {positive!r}")
-
-
-def _rows(
-    model: Model,
-    data: Any,  # noqa: ANN401
-    options: dict[str, Any],
-    memory: int,
-) -> tuple[Iterator[Block], Callable[[], Recipe | None], Callable[[], list[str]]]:
-    """The blocks, how their labels are to be understood and what queries are called: files tell when they are read."""
-    if isinstance(data, str | os.PathLike) or (isinstance(data, list | tuple) and _are_paths(data)):
-        paths = [os.fspath(path) for path in (data if isinstance(data, list | tuple) else [data])]
-        data = Walk(model, paths, options, None)
-    elif others := [name for name in options if name != "extra" or not is_frame(data)]:
-        where = "files and frames" if others[0] == "extra" else "files"
-        raise ParameterError(Argument(others[0]), f" has no meaning but for {where}; leave it out")
-    if isinstance(data, Walk):
-        return data.blocks(memory), lambda: data.recipe, lambda: data.query_names
-    if isinstance(data, Block):
-        return iter([data]), lambda: None, list
-    found = model.dataset(data, **options)
-    return iter(found.blocks(min(memory, found.memory or memory))), lambda: found.recipe, list
-
-
-def _are_paths(data: list[Any] | tuple[Any, ...]) -> bool:
-    return bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
-
-
-def _column(y: Any) -> Any:  # noqa: ANN401
-    if y is None or isinstance(y, LabelSets):
-        return y
-    labels = np.asarray(y)
-    refuse_missing(labels)
-    return labels
-
-
-def _groups(groups: Any) -> AnyArray | None:  # noqa: ANN401
-    if groups is None:
-        return None
-    found: AnyArray = np.asarray(groups)
-    if found.ndim != 1:
-        raise ParameterError(Argument("groups"), f" must be one a row, not of shape {found.shape}")
-    return found
-
-
-def _part(column: Any, start: int, n_rows: int) -> Any:  # noqa: ANN401
-    """The part of a column that belongs to a block; what is missing in the end is said once all rows are known."""
-    if column is None:
-        return None
-    if len(column) < start + n_rows:
-        raise DataError(f"there are {len(column):,} labels or weights, and more rows; give one for each row")
-    return column[start : start + n_rows]
