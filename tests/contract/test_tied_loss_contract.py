@@ -12,7 +12,7 @@ import beeline
 from beeline import LinearModel, Model, from_arrays
 from beeline.engines import Threads
 from beeline.exceptions import DataError, ParameterError
-from beeline.losses import GroupLoss
+from beeline.losses import FBeta, GroupLoss, LevelPairs, RocArea
 from beeline.objective import Objective, Parameters
 from beeline.regularizers import L1, L2
 from beeline.solvers.auto import SOLVERS
@@ -197,6 +197,16 @@ def test_held_out_scores_are_those_of_groups():
         ]
         scores.append(np.mean(each))
     np.testing.assert_allclose(selection.curve[0].fold_scores, scores, rtol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:at no C")
+@pytest.mark.parametrize("loss", [ListNet(), RocArea(), FBeta(), LevelPairs()], ids=lambda loss: type(loss).__name__)
+def test_training_rows_are_judged_as_those_that_are_held_out(loss):
+    """A mean over groups, or the loss of all rows itself: with hardly any weights it is the same of both."""
+    y = LABELS[None] if loss.labels != "binary" else (LABELS[None] > 1).astype(float)
+    groups = GROUPS if loss.scope == "group" else None
+    found = beeline.select_C(X, loss, y, groups=groups, folds=3, C_min=1e-6, C_max=1e-6, intercept="none")
+    assert found.curve[0].training_loss == pytest.approx(found.curve[0].loss, rel=0.15)
 
 
 @pytest.mark.parametrize("loss", [ListNet(), PairHinge(), "squared"], ids=["ListNet", "PairHinge", "by rows"])

@@ -91,6 +91,12 @@ class GroupLoss(Loss):
         found = self.evaluated(z, y, c)
         return float(np.sum(found.costs * found.values))
 
+    def total_cost(self, c: Floats) -> float:
+        """Σ_g c̄_g over the groups that have rows."""
+        starts = self.starts if self.starts is not None else np.array([0, len(c)])
+        sums, counts = (np.diff(np.append(0.0, np.cumsum(column))[starts]) for column in (c, c > 0))
+        return float(np.sum(sums[counts > 0] / counts[counts > 0]))
+
     def slopes(self, z: Floats, y: Floats, c: Floats) -> Floats:
         """d/dz Σ_g c̄_g·l_g; zero for rows that are absent."""
         return self.evaluated(z, y, c).slopes

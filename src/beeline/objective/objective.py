@@ -12,7 +12,7 @@ from beeline._lazy import cached_property
 from beeline._types import AnyArray, Floats
 from beeline.data.core.dataset import Dataset
 from beeline.engines import Engine, Promise, Rows, RowVector, Threads
-from beeline.engines.verbs import columns, products
+from beeline.engines.verbs import columns, products, values
 from beeline.exceptions import ParameterError
 from beeline.losses import Loss, VectorLoss
 from beeline.objective.null import NullModel, null_model
@@ -133,6 +133,13 @@ class Objective:
     def total_cost(self) -> float:
         """Σ c_i."""
         return float(self.rows.sum(columns.size, self.costs).value[0])  # none is negative
+
+    @cached_property
+    def loss_cost(self) -> float:
+        """What all losses are multiplied by, together: Σ c_i, or the mean costs of the groups that have rows."""
+        if self.loss.scope == "row":
+            return self.total_cost
+        return float(self.rows.sum(values.total_cost, self.costs, loss=self.loss).value[0])
 
     @property
     def n_classes(self) -> int:

@@ -162,8 +162,8 @@ class Runner(ABC):
 
     @property
     def training_loss(self) -> float:
-        """The mean loss of the training rows, over all folds; rows count by their costs."""
-        total = sum(fold[0].total_cost for fold in self.problems)
+        """The mean loss of the training rows, or of their groups, over all folds; they count by their costs."""
+        total = sum(fold[0].loss_cost for fold in self.problems)
         return sum(point.loss for point in self.points) / total if total else 0.0
 
     def of_fold(self, k: int) -> slice:

@@ -33,6 +33,7 @@ __all__ = [
     "slopes",
     "slopes_and_extra",
     "threshold",
+    "total_cost",
     "within",
 ]
 
@@ -48,6 +49,13 @@ def within(loss: Loss, shard: Shard) -> Loss:
 def loss_sum(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> tuple[float]:
     """Σ c_i l(z_i, y_i)."""
     return (within(loss, shard).sum(z, y, c),)
+
+
+def total_cost(shard: Shard, c: Floats, *, loss: GroupLoss) -> tuple[float]:
+    """What the losses of all groups are multiplied by, together."""
+    found = within(loss, shard)
+    assert isinstance(found, GroupLoss)
+    return (found.total_cost(c),)
 
 
 def slopes(shard: Shard, z: Floats, y: Floats, c: Floats, *, loss: Loss) -> Floats:
