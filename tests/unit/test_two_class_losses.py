@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
 
 from beeline.exceptions import ParameterError
 from beeline.kernels import common_unit, f_beta, roc_area
@@ -104,6 +105,22 @@ def test_roc_area_by_all_pairs(max_fpr, seed, n, ties):
     assert value == pytest.approx(wanted, rel=1e-10, abs=1e-14)
     if not ties:  # where other subgradients are as good
         np.testing.assert_allclose(slopes, wanted_slopes, atol=1e-12)
+
+
+@pytest.mark.parametrize("max_fpr", [1.0, 0.5, 0.07])
+@pytest.mark.parametrize("levels", [1, 2, 5, 1000])
+def test_the_area_that_is_measured_with_ties(max_fpr, levels):
+    """scikit-learn's, whose standardisation (McClish) is undone: 0.5·(1 + (area − β²/2) / (β − β²/2))."""
+    random = np.random.default_rng(levels)
+    z, y = random.integers(0, levels, 300).astype(float), np.where(random.random(300) < 0.3, 1.0, -1.0)
+    weights = random.integers(1, 4, 300).astype(float)
+    found = RocArea(max_fpr).measured(z, y, weights)
+    theirs = roc_auc_score(y, z, sample_weight=weights, max_fpr=None if max_fpr == 1 else max_fpr)
+    least = max_fpr**2 / 2
+    area = theirs if max_fpr == 1 else (2 * theirs - 1) * (max_fpr - least) + least
+    assert found == pytest.approx(area / max_fpr, rel=1e-12)
+    if levels == 1:
+        assert found == pytest.approx(max_fpr / 2)
 
 
 @pytest.mark.parametrize("seed", range(8))
