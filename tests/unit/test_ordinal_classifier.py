@@ -129,6 +129,16 @@ def test_evaluation_by_levels():
     assert "level_mae" not in beeline.evaluate(LogisticRegression().fit(X, Y), X, Y).measures
 
 
+@pytest.mark.parametrize("loss", ["all_threshold", "all_threshold_hinge", "immediate_threshold_hinge", "level_pairs"])
+def test_levels_are_told_from_the_rest(loss):
+    """Also without probabilities, where the score of a level rises or falls with z, whatever level is meant."""
+    random = np.random.default_rng(0)
+    z = random.normal(size=600)
+    rows, y = np.c_[3 * z, random.normal(size=600)], np.digitize(z, [-0.5, 0.5])
+    found = beeline.evaluate(OrdinalClassifier(loss, C=10.0).fit(rows, y), rows, y).measures
+    assert min(found["accuracy"], found["auc_macro"], found["average_precision_macro"]) > 0.98
+
+
 def test_pairs_with_other_costs():
     """What costs more is told better: the highest level, where only pairs with it cost anything."""
     costs = np.zeros((4, 4))

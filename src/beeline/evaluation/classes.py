@@ -15,6 +15,7 @@ from beeline.evaluation.evaluation import CalibrationBin, ClassMeasures
 from beeline.exceptions import ParameterError
 from beeline.losses import LOSSES, TwoClassLoss, get_loss
 from beeline.metrics import Curve, Ranking, ratios
+from beeline.model.levels import level_margins, levels_of
 
 if TYPE_CHECKING:
     from beeline.model import Model
@@ -45,6 +46,7 @@ class ClassAnswers:
         assert model.classes is not None
         n = len(model.classes)
         self.model, self.positive = model, positive
+        self._are_levels = levels_of(model) is not None
         self.table = np.zeros((n, n))
         self._log_loss = 0.0
         self._bins = np.zeros((3, _BINS))
@@ -63,7 +65,7 @@ class ClassAnswers:
         if self.is_binary:
             self._two.add(labels == self.positive, z[:, 0] if self.positive else -z[:, 0], weights)
         else:
-            self._many.add(labels, z if p is None else p, weights)
+            self._many.add(labels, p if p is not None else level_margins(z) if self._are_levels else z, weights)
 
     @property
     def is_binary(self) -> bool:

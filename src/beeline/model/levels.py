@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from beeline._types import Floats
 from beeline.losses import LOSSES
 from beeline.losses.ordinal import from_level_columns
 from beeline.model.model import Model
 
-__all__ = ["Levels", "levels_of"]
+__all__ = ["Levels", "level_margins", "levels_of"]
 
 
 class Levels(NamedTuple):
@@ -25,3 +27,14 @@ def levels_of(model: Model) -> Levels | None:
     if kind is None or kind.labels != "levels" or model.classes is None or model.extra is None:
         return None
     return Levels(from_level_columns(model.weights)[:, 0], model.extra)
+
+
+def level_margins(scores: Floats) -> Floats:
+    """s_k − max_{j≠k} s_j: by how much a row is of each level. s_k itself grows or falls with z, whatever level is meant."""
+    above = np.maximum.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
+    below = np.maximum.accumulate(scores, axis=1)
+    others = np.full_like(scores, -np.inf)
+    others[:, 1:] = below[:, :-1]
+    others[:, :-1] = np.maximum(others[:, :-1], above[:, 1:])
+    margins: Floats = scores - others
+    return margins
