@@ -165,7 +165,7 @@ def _words_for_free(loss: Loss) -> str:
             f"the model is its intercept alone: no label is farther from it than epsilon, {loss.epsilon:g}, so that "
             "nothing is left to learn; lower epsilon"
         )
-    if loss.differences_only:
+    if loss.scope == "group":
         return (
             "all weights are zero: no query has both more and less relevant rows, so that nothing is left to rank; "
             "look at the labels and the query ids"
