@@ -132,7 +132,9 @@ def test_the_command_line_ranks_letor_files(letor, tmp_path):
 def test_what_is_wrong_is_said():
     with pytest.warns(ModelWarning, match="the rows have no queries, so that all of them are one; give qid="):
         LinearRanker().fit(X[:5], Y[:5])
-    with pytest.raises(DataError, match=r"row 2 goes on with the group 7, which had ended before; sort the rows"):
+    with pytest.raises(
+        DataError, match=r"row 2 goes on with the query 7, which had ended before; sort the rows by query"
+    ):
         LinearRanker().fit(X[:4], Y[:4], qid=[7, 8, 7, 7])
     with pytest.raises(ParameterError, match="qid and group both say the queries; leave one of them out"):
         LinearRanker().fit(X, Y, qid=QID, group=SIZES)
@@ -140,8 +142,8 @@ def test_what_is_wrong_is_said():
         LinearRanker().fit(X, Y, group=[0.5])
     with pytest.raises(DataError, match="the queries have 3 rows by group, but there are"):
         LinearRanker().fit(X, Y, group=[1, 2])
-    with pytest.raises(ParameterError, match="one a row"):
-        LinearRanker().fit(X, Y, qid=QID[:-1])
+    with pytest.raises(DataError, match="fit takes rows and not names of files; read them first"):
+        LinearRanker().fit("train.txt")
     with pytest.raises(ParameterError, match="query_weight must have one weight a query, 40 in all"):
         LinearRanker().fit(X, Y, qid=QID, query_weight=np.ones(3))
     with pytest.raises(ParameterError, match="the loss 'hinge' does not look at queries; take one of queries"):
@@ -152,6 +154,70 @@ def test_what_is_wrong_is_said():
         LinearRanker().fit(beeline.from_arrays(X, Y))
     with pytest.raises(ParameterError, match="sample_weight must be the same for all rows of a query"):
         LinearRanker("map").fit(beeline.from_arrays(X, Y, queries=QID, weights=np.arange(1.0, len(Y) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("qid", "said"),
+    [
+        (QID[:-1], f"qid must be one a row, {len(QID)} in all, not of shape"),
+        (5, "qid must be one a row"),
+        (np.column_stack([QID, QID]), "qid must be one a row"),
+        ([None] * len(QID), "qid of row 0 is None; give one that is known, or remove the row"),
+        (np.where(np.arange(len(QID)) < 3, QID, np.nan), "qid of row 3 is nan"),
+        ([int(q) if q == 100 else str(q) for q in QID.tolist()], None),
+        (
+            np.array([q if q == 100 else str(q) for q in QID.tolist()], object),
+            "qid are numbers for some rows and texts",
+        ),
+    ],
+)
+def test_what_is_wrong_with_qid_is_said(qid, said):
+    if said is None:  # NumPy makes texts of all of them
+        assert LinearRanker().fit(X, Y, qid=qid).score(X, Y, qid=qid) > 0.5
+        return
+    ranker = LinearRanker().fit(X, Y, qid=QID)
+    for asked in (ranker.fit, ranker.score):
+        with pytest.raises(ParameterError, match=said):
+            asked(X, Y, qid=qid)
+    with pytest.raises(ParameterError, match=said.replace("qid", "groups").partition(" in all")[0]):
+        LinearModel("ndcg@10", fit_intercept=False).fit(X, Y, groups=qid)
+
+
+def test_score_reads_files_as_predict_does(letor, tmp_path):
+    """With their queries and labels; also where the name has as many letters as the file has rows."""
+    short = tmp_path / "t.txt"
+    short.write_text("".join(letor.read_text().splitlines(keepends=True)[: len(str(short))]))
+    for path in (letor, short):
+        data = beeline.read(path)
+        ranker = LinearRanker().fit(data)
+        wanted = ranker.score(data)
+        assert ranker.score(path) == ranker.score(str(path)) == wanted
+        assert ranker.score(path, data.labels) == ranker.score(path, qid=data.queries) == wanted
+
+    names = [f"f{j}" for j in range(X.shape[1])]
+    table = tmp_path / "t.csv"
+    rows = (",".join(map(str, [y, f"q{q}", *row])) for row, y, q in zip(X, Y, QID, strict=True))
+    table.write_text("\n".join([",".join(["rel", "q", *names]), *rows]) + "\n")
+    data = beeline.read(table, label="rel", query="q")
+    ranker = LinearRanker().fit(data)
+    assert ranker.score(table) == ranker.score(data) == ranker.score(data, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (Y[:-1], f"y must have one relevance a row, {len(Y)} in all, not shape"),
+        (np.append(Y, 1.0), "y must have one relevance a row"),
+        (np.column_stack([Y, Y]), "y must have one relevance a row"),
+        (1.0, "y must have one relevance a row"),
+        (["good"] * len(Y), "y must have numbers for relevances, from 0"),
+        (np.where(np.arange(len(Y)) == 4, np.nan, Y), "row 4 has the label nan; give it one that is known"),
+    ],
+)
+def test_what_is_wrong_with_relevances_to_score_by_is_said(y, said):
+    ranker = LinearRanker().fit(X, Y, qid=QID)
+    with pytest.raises(LabelError, match=said):
+        ranker.score(X, y, qid=QID)
 
 
 def test_queries_that_say_nothing_cost_nothing():

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from beeline._sentences import Argument
@@ -15,12 +15,14 @@ from beeline._types import AnyArray, Floats, Ints
 from beeline._warnings import calls_inside
 from beeline._words import count
 from beeline.data.core.dataset import Dataset
-from beeline.data.core.targets import Targets
+from beeline.data.core.labels import refuse_missing
+from beeline.data.core.targets import Targets, as_groups
+from beeline.data.files.finding import names_files
 from beeline.data.options import Extra
 from beeline.estimators.base import LinearEstimator, mixture
 from beeline.estimators.docs import documented
-from beeline.estimators.given import own_labels
-from beeline.exceptions import DataError, ModelWarning, ParameterError
+from beeline.estimators.given import own_labels, refuse_files
+from beeline.exceptions import DataError, LabelError, ModelWarning, ParameterError
 from beeline.fitting.settings import Auto
 from beeline.losses import Loss, get_loss
 from beeline.query_measures import QueryMeasure, RankedQueries, query_measure
@@ -160,8 +162,10 @@ class LinearRanker(LinearEstimator):
         -------
         self
         """
+        refuse_files(X)
         queries = self._queries(X, qid, group, groups)
-        weights = None if query_weight is None else _of_rows(query_weight, self._starts(X, queries))
+        starts = self._starts(X, queries)
+        weights = None if query_weight is None else _of_rows(query_weight, starts)
         return super().fit(X, y, weights, queries)
 
     def score(  # type: ignore[override]
@@ -180,14 +184,19 @@ class LinearRanker(LinearEstimator):
 
         Parameters
         ----------
-        X, y, qid, group, groups
+        X : array-like, sparse matrix, data frame, Dataset, Store or path
+            The documents. Files, and frames where the model has a recipe, are read by the recipe, with their labels and
+            query ids.
+        y, qid, group, groups
             As for `fit`.
         extra : {"error", "ignore"}
             As for `predict`.
         """
-        rows = self._rows(X, targets=y is None, extra=extra)
-        relevance = np.asarray(own_labels(rows) if y is None else y, np.float64)
-        starts = self._starts(rows, self._queries(rows if isinstance(X, Dataset) else X, qid, group, groups))
+        from_files, told = names_files(X), any(said is not None for said in (qid, group, groups))
+        rows = self._rows(X, targets=y is None or (from_files and not told), extra=extra)
+        relevance = own_labels(rows) if y is None else _relevance(y, rows.n_rows)
+        has_queries = from_files or isinstance(X, Dataset) or rows.queries is not None
+        starts = self._starts(rows, self._queries(rows if has_queries else X, qid, group, groups))
         ranked = RankedQueries(relevance, self._fitted_model().predict(rows), starts, rows.weights)
         measure = query_measure(getattr(get_loss(self.loss), "measure", None) or "") or _FIRST_TEN
         return ranked.mean(ranked.by_query(measure))
@@ -230,7 +239,7 @@ class LinearRanker(LinearEstimator):
             sizes = _sizes(group, _rows_of(X))
             return np.repeat(np.arange(len(sizes)), sizes)
         if said:
-            return column_or_1d(given[said[0]])  # type: ignore[no-any-return]
+            return as_groups(given[said[0]], _rows_of(X), said[0])
         if isinstance(X, Dataset):
             return None
         warnings.warn(
@@ -246,16 +255,23 @@ class LinearRanker(LinearEstimator):
         """Where queries begin."""
         if queries is None:
             queries = X.queries
-        rows = np.zeros(_rows_of(X))
-        if queries is not None and queries.shape != rows.shape:
-            raise ParameterError(
-                Argument("qid"), f" must be one a row, {len(rows)} in all, not of shape {np.shape(queries)}"
-            )
-        return Targets(rows, None, queries).starts
+        return Targets(None, None, queries, "query").starts
 
 
 def _rows_of(X: Any) -> int:  # noqa: ANN401
     return X.n_rows if isinstance(X, Dataset) else int(_num_samples(X))
+
+
+def _relevance(y: Any, n_rows: int) -> Floats:  # noqa: ANN401
+    """The relevance of each document."""
+    given = np.asarray(y)
+    if given.shape != (n_rows,):
+        raise LabelError(f"y must have one relevance a row, {n_rows} in all, not shape {given.shape}")
+    refuse_missing(given)
+    try:
+        return given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise LabelError("y must have numbers for relevances, from 0 (not relevant) up") from None
 
 
 def _sizes(group: Any, n_rows: int) -> Ints:  # noqa: ANN401

@@ -12,6 +12,7 @@ from beeline._sentences import Argument
 from beeline._types import AnyArray
 from beeline.data.core.block import Block
 from beeline.data.core.labels import LabelSets, refuse_missing
+from beeline.data.core.targets import as_groups
 from beeline.data.recipe.recipe import Recipe
 from beeline.data.tables.frames import is_frame
 from beeline.exceptions import DataError, ParameterError
@@ -70,12 +71,7 @@ def given_labels(y: Any) -> Any:  # noqa: ANN401
 
 def given_groups(groups: Any) -> AnyArray | None:  # noqa: ANN401
     """The queries as an array, one a row; None where rows have them."""
-    if groups is None:
-        return None
-    found: AnyArray = np.asarray(groups)
-    if found.ndim != 1:
-        raise ParameterError(Argument("groups"), f" must be one a row, not of shape {found.shape}")
-    return found
+    return None if groups is None else as_groups(groups)
 
 
 def part_of_column(column: Any, start: int, n_rows: int) -> Any:  # noqa: ANN401

@@ -11,7 +11,7 @@ import numpy as np
 from beeline._types import AnyArray, Floats, Ints
 from beeline.exceptions import LabelError
 
-__all__ = ["LabelSets", "refuse_missing"]
+__all__ = ["LabelSets", "missing", "refuse_missing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +60,21 @@ def _positions(counts: Ints) -> Ints:
 
 def refuse_missing(labels: AnyArray, *, infinite: bool = True) -> None:
     """Raise where a row has None, NaN, pandas' NA or, unless they may pass, an infinite number for a label."""
-    if labels.dtype.kind == "f":
-        flawed = ~np.isfinite(labels) if infinite else np.isnan(labels)
-    elif labels.dtype.kind == "O":
-        flawed = np.array([_is_missing(label) for label in labels.ravel()], bool).reshape(labels.shape)
-    else:
-        return
-    if labels.ndim and flawed.any():
+    flawed = ~np.isfinite(labels) if infinite and labels.dtype.kind == "f" else missing(labels)
+    if flawed is not None and labels.ndim and flawed.any():
         place = np.unravel_index(int(np.argmax(flawed)), labels.shape)
         raise LabelError(f"row {place[0]} has the label {labels[place]}; give it one that is known, or remove the row")
+
+
+def missing(values: AnyArray) -> AnyArray | None:
+    """Which of the values are None, NaN, or pandas' NA or NaT; None where no value of this type can be."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)  # type: ignore[no-any-return]
+    if values.dtype.kind in "mM":
+        return np.isnat(values)  # type: ignore[no-any-return]
+    if values.dtype.kind != "O":
+        return None
+    return np.array([_is_missing(value) for value in values.ravel()], bool).reshape(values.shape)
 
 
 def _is_missing(label: object) -> bool:

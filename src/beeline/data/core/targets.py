@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from beeline._lazy import cached_property
 from beeline._sentences import Argument, Sentence
 from beeline._types import AnyArray, Floats, Ints
 from beeline.data.core.dataset import Dataset
-from beeline.data.core.labels import LabelSets
+from beeline.data.core.labels import LabelSets, missing
 from beeline.exceptions import DataError, ParameterError
 
-__all__ = ["Targets", "group_starts"]
+__all__ = ["Targets", "as_groups", "group_starts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +29,14 @@ class Targets:
         One weight a row; None: all 1. A row of weight 0 is as good as absent.
     groups
         One name or number of a group a row (a query, a sequence); None: rows are by themselves.
+    group_word
+        What a group is called in messages.
     """
 
     labels: AnyArray | LabelSets | None
     weights: Floats | None = None
     groups: AnyArray | None = None
+    group_word: str = "group"
 
     @classmethod
     def of(
@@ -50,11 +54,7 @@ class Targets:
             )
         if weights is not None and len(weights) and (not np.isfinite(weights).all() or weights.min() < 0):
             raise DataError("sample weights must be finite and not negative")
-        groups = None if groups is None else np.asarray(groups)
-        if groups is not None and groups.shape != (data.n_rows,):
-            raise ParameterError(
-                Argument("groups"), f" must be one a row, {data.n_rows} in all, not of shape {groups.shape}"
-            )
+        groups = None if groups is None else as_groups(groups, data.n_rows)
         return cls(labels, inside if weights is None else weights, groups)
 
     @cached_property
@@ -73,11 +73,39 @@ class Targets:
         names, first = np.unique(self.groups[starts[:-1]], return_index=True)
         if len(names) < len(starts) - 1:
             again = min(set(range(len(starts) - 1)) - set(first.tolist()))
-            row = int(starts[again])
+            row, word = int(starts[again]), self.group_word
             raise DataError(
-                f"row {row} goes on with the group {self.groups[row]}, which had ended before; sort the rows by group"
+                f"row {row} goes on with the {word} {self.groups[row]}, which had ended before; sort the rows by {word}"
             )
         return starts
+
+
+def as_groups(given: Any, n_rows: int | None = None, name: str = "groups") -> AnyArray:  # noqa: ANN401
+    """The group of each row, as an array of which every entry is known and can be told from the others.
+
+    Parameters
+    ----------
+    given
+        One name or number a row.
+    n_rows
+        How many there have to be; None: that is not known yet.
+    name
+        What the argument is called.
+    """
+    groups: AnyArray = np.asarray(given)
+    if groups.ndim != 1 or (n_rows is not None and len(groups) != n_rows):
+        wanted = "" if n_rows is None else f", {n_rows} in all"
+        raise ParameterError(Argument(name), f" must be one a row{wanted}, not of shape {groups.shape}")
+    if (unknown := missing(groups)) is not None and unknown.any():
+        row = int(np.argmax(unknown))
+        raise ParameterError(
+            Argument(name), f" of row {row} is {groups[row]}; give one that is known, or remove the row"
+        )
+    if groups.dtype.kind == "O" and len({isinstance(group, str) for group in groups}) > 1:
+        raise ParameterError(
+            Argument(name), " are numbers for some rows and texts for others; make them all numbers or all texts"
+        )
+    return groups
 
 
 def group_starts(groups: AnyArray) -> Ints:
