@@ -54,8 +54,8 @@ class RocArea(TwoClassLoss):
     def measured(self, z: Floats, y: Floats, c: Floats) -> float:
         """The part of the pairs, by their weights, that are in order, as the mean over all orders of rows that tie.
 
-        Of a tie that the cut goes through, the part f of its negative rows counts, and of those pairs f/2: the ROC curve
-        goes straight there. A whole tie is half in order.
+        Of a tie that the cut goes through, the part f of its negative rows counts, and of those pairs f/2: the ROC
+        curve goes straight there. A whole tie is half in order.
         """
         up = y > 0
         if up.all() or not up.any():

@@ -30,7 +30,7 @@ def levels_of(model: Model) -> Levels | None:
 
 
 def level_margins(scores: Floats) -> Floats:
-    """s_k − max_{j≠k} s_j: by how much a row is of each level. s_k itself grows or falls with z, whatever level is meant."""
+    """s_k − max_{j≠k} s_j: by how much a row is of each level; s_k itself only grows or falls with z."""
     above = np.maximum.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
     below = np.maximum.accumulate(scores, axis=1)
     others = np.full_like(scores, -np.inf)
