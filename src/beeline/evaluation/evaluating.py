@@ -130,9 +130,8 @@ def evaluate(  # noqa: PLR0913 — everything is given by its name
     found = answers.evaluation()
     if other is None:
         return found
-    return replace(
-        found, against=_compared(found, answers, _walked(other, again, columns, asked, memory, options), seed)
-    )
+    theirs = _walked(other, again, columns, _same_positive(asked, trained, other), memory, options)
+    return replace(found, against=_compared(found, answers, theirs, seed))
 
 
 @dataclass(frozen=True)
@@ -144,6 +143,14 @@ class _Asked:
     must_rank: bool
     seed: int
     pairs: bool
+
+
+def _same_positive(asked: _Asked, model: Model, other: Model) -> _Asked:
+    """What is asked of the other model: of two classes in another order, the same one is the positive."""
+    if asked.positive is not None or not model.kind == other.kind == "binary":
+        return asked
+    positive = model.class_names[1]
+    return replace(asked, positive=positive) if positive in other.class_names else asked
 
 
 def _walked(
@@ -191,7 +198,7 @@ def _compared(found: Evaluation, ours: _Answers, theirs: _Answers, seed: int) ->
         measures = other.by_query.measures
         return compared("query", dict(found.by_query.measures), dict(measures), found.by_query.weight, seed)
     one, two = ours.pairs, theirs.pairs
-    if one is None or two is None or ours.model.class_names != theirs.model.class_names:
+    if one is None or two is None or set(ours.model.class_names) != set(theirs.model.class_names):
         raise ParameterError(
             "the two models cannot be compared on these rows: both have to predict one of the same classes, or one "
             "number, or to rank the rows of queries",
