@@ -40,6 +40,28 @@ def test_levels_by_their_names(quickly, tmp_path, table, loss):
     assert loss in done_well(quickly("inspect", "m"))
 
 
+def test_half_stars_are_levels_where_they_are_named(quickly, tmp_path):
+    rows = [",".join(map(str, row)) + f",{(level + 1) / 2}" for row, level in zip(X.tolist(), LEVELS, strict=True)]
+    (tmp_path / "stars.csv").write_text("\n".join(["a,b,c,stars", *rows]) + "\n")
+    given = ("train", "stars.csv", "--label", "stars", "-o", "m", "--loss", "all_threshold")
+    said = refused(quickly(*given), 1)
+    assert "which is no whole number; if it is a level, give --levels, all of them" in said
+    done_well(quickly(*given, "--levels", "0.5,1.0,1.5"))
+    assert set(done_well(quickly("predict", "m", "stars.csv")).split()) <= {"0.5", "1.0", "1", "1.5"}
+    assert json.loads(done_well(quickly("evaluate", "m", "stars.csv", "--json")))["measures"]["accuracy"] > 0.5
+
+
+def test_an_order_that_nothing_tells_is_warned_of(quickly, table):
+    said = "so that the levels are taken by the alphabet: 'high', 'low', 'middle'; give --levels, all of them"
+    for more in ((), ("--C", "auto", "--folds", "2")):
+        ran = quickly("train", *table, "-o", "m", "--loss", "all_threshold", *more)
+        assert ran.returncode == 3
+        assert ran.stderr.count(said) == 1
+    ran = quickly("select", *table, "--loss", "all_threshold", "--folds", "2")
+    assert ran.returncode == 3
+    assert said in ran.stderr
+
+
 def test_a_search_by_levels(quickly, table):
     args = ("train", *table, "-o", "m", "--loss", "all_threshold", "--levels", "low,middle,high", "--C", "auto")
     done_well(quickly(*args, "--folds", "3"))

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import beeline
 from beeline import LinearModel, LogisticRegression, Model, OrdinalClassifier
-from beeline.exceptions import LabelError, ParameterError
+from beeline.exceptions import LabelError, ModelWarning, ParameterError
 
 LOSSES = ["immediate_threshold", "all_threshold", "immediate_threshold_hinge", "all_threshold_hinge", "level_pairs"]
 NAMES = np.array(["poor", "fair", "good", "fine"])
@@ -60,9 +60,66 @@ def test_only_the_order_of_levels_matters(loss):
     """Numbers far apart, names with an order and names in alphabetical order are the same levels."""
     named = fitted(loss)
     for y in (np.array([-3, 5, 6, 100])[LEVELS], np.array(["a", "b", "c", "d"])[LEVELS]):
-        other = OrdinalClassifier(loss, C=2.0, tol=1e-6).fit(X, y)
+        order = np.unique(y).tolist()
+        other = OrdinalClassifier(loss, levels=order, C=2.0, tol=1e-6).fit(X, y)
         np.testing.assert_array_equal(other.coef_, named.coef_)
         np.testing.assert_array_equal(other.thresholds_, named.thresholds_)
+
+
+@pytest.mark.parametrize("estimator", [OrdinalClassifier("all_threshold"), LinearModel("all_threshold")])
+def test_categories_in_an_order_are_levels_in_it(estimator):
+    """Those without rows are none; levels that are named go before."""
+    pandas = pytest.importorskip("pandas")
+    y = pandas.Categorical(Y, categories=["worst", *NAMES], ordered=True)
+    for given in (y, pandas.Series(y)):
+        model = estimator.fit(X, given)
+        assert model.classes_.tolist() == NAMES.tolist()
+        assert model.model_.loss_settings["levels"] == NAMES.tolist()
+    if isinstance(estimator, OrdinalClassifier):
+        assert OrdinalClassifier(levels=NAMES[::-1].tolist()).fit(X, y).classes_.tolist() == NAMES[::-1].tolist()
+        for named in (pandas.Series(NAMES), pandas.Index(NAMES)):
+            assert OrdinalClassifier(levels=named).fit(X, Y).classes_.tolist() == NAMES.tolist()
+    with pytest.warns(ModelWarning, match="taken by the alphabet: 'fair', 'fine', 'good', 'poor'; give levels, all"):
+        estimator.fit(X, pandas.Series(Y).astype("category"))
+
+
+def test_an_order_that_nothing_tells_is_warned_of():
+    said = "the labels are texts, which have no order of their own"
+    with pytest.warns(ModelWarning, match=said) as caught:
+        model = OrdinalClassifier(C="auto", cv=2).fit(X, Y)
+    assert len([one for one in caught if said in str(one.message)]) == 1
+    assert said in model.report_.concerns[0]
+    with pytest.warns(ModelWarning, match=said):
+        beeline.select_C(X, "all_threshold", Y, folds=2, intercept="none")
+    OrdinalClassifier().fit(X[LEVELS < 2], Y[LEVELS < 2])  # of two levels, either order is as good
+
+
+def test_numbers_that_are_written_as_texts_are_in_the_order_of_numbers():
+    y = np.array(["0", "5", "10", "2.5e1"])[LEVELS]
+    assert OrdinalClassifier().fit(X, y).classes_.tolist() == ["0", "5", "10", "2.5e1"]
+
+
+@pytest.mark.parametrize("levels", [[0.5, 1, 1.5, 2], ["0.5", "1.0", "1.5", "2.0"], np.arange(1, 5) / 2])
+def test_half_stars_are_levels_where_they_are_named(levels, tmp_path):
+    y = (LEVELS + 1) / 2
+    wanted = fitted("all_threshold")
+    model = OrdinalClassifier("all_threshold", levels=levels, C=2.0, tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, wanted.coef_)
+    assert model.classes_.tolist() == [0.5, 1.0, 1.5, 2.0]
+    assert model.score(X, y) == wanted.score(X, Y)
+    model.model_.save(tmp_path / "m.beeline")
+    assert beeline.evaluate(tmp_path / "m.beeline", X, y).measures["accuracy"] == model.score(X, y)
+    by_set = OrdinalClassifier("all_threshold", levels=levels, C=2.0, tol=1e-6).fit(beeline.from_arrays(X, y))
+    np.testing.assert_array_equal(by_set.coef_, wanted.coef_)
+    for loss in ("all_threshold", OrdinalClassifier()._loss()):
+        with pytest.raises(LabelError, match=r"name all of them, the lowest first: levels=\[0.5, 1, 1.5\]"):
+            LinearModel(loss).fit(X, y)
+        with pytest.raises(
+            LabelError, match=r"row 0 has the label \d.\d, which is no whole number; .* give levels, all"
+        ):
+            LinearModel(loss).fit(beeline.from_arrays(X, np.append(0.5, y[1:])))
+    with pytest.raises(LabelError, match=r"the label 2\.0 is none of the levels, which are 0\.5"):
+        OrdinalClassifier(levels=levels[:3]).fit(X, y)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -127,6 +184,23 @@ def test_evaluation_by_levels():
 
     assert found["quadratic_kappa"] == pytest.approx(cohen_kappa_score(LEVELS, predicted, weights="quadratic"))
     assert "level_mae" not in beeline.evaluate(LogisticRegression().fit(X, Y), X, Y).measures
+
+
+def test_models_of_the_same_levels_in_another_order_are_compared():
+    levels, flat = fitted("immediate_threshold"), LogisticRegression().fit(X, Y)
+    differences = beeline.evaluate(levels, X, Y, against=flat).against.differences
+    assert differences[0][:3] == ("accuracy", levels.score(X, Y), flat.score(X, Y))
+    of_own = flat.predict_proba(X)[np.arange(len(Y)), np.searchsorted(flat.classes_, Y)]
+    assert differences[1].other == pytest.approx(-np.log(of_own).mean())
+
+
+def test_two_levels_in_another_order_are_compared_by_the_same_one():
+    """Queries of rows are ranked by the same level, whichever of the two is the higher."""
+    y, queries = np.where(LEVELS > 1, "a", "b"), np.arange(160) // 8
+    up, down = (OrdinalClassifier(levels=levels).fit(X, y) for levels in (["a", "b"], ["b", "a"]))
+    found = beeline.evaluate(up, X, y, groups=queries, against=down).against
+    assert found.unit == "query"
+    assert all(one.difference == pytest.approx(0, abs=1e-9) for one in found.differences)
 
 
 @pytest.mark.parametrize("loss", ["all_threshold", "all_threshold_hinge", "immediate_threshold_hinge", "level_pairs"])

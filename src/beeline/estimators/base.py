@@ -27,6 +27,7 @@ from beeline.estimators.foreign import hint_at, with_hints
 from beeline.estimators.given import (
     check_classes,
     check_given_labels,
+    in_given_order,
     own_labels,
     plain_rows,
     read_frame,
@@ -37,6 +38,7 @@ from beeline.estimators.predictor import FLOATS, LinearPredictor
 from beeline.estimators.saving import restored, saved
 from beeline.exceptions import LabelError, ParameterError
 from beeline.fitting import Fitted, Settings, fit
+from beeline.losses import get_loss
 from beeline.model import Model
 from beeline.regularizers import L1, L2, ElasticNet, Regularizer
 from beeline.selection import PathPoint, Selecting, Selection
@@ -173,6 +175,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
             resources=_NOTHING_SAID if self.memory is None else Resources(self.memory),
             **self._settings(),
         )
+        settings = in_given_order(settings, y)
         grouped = settings.the_loss.scope == "group"
         task = FitTask.begun(self, X, y, sample_weight)
         if settings.searches:
@@ -303,7 +306,7 @@ class LinearEstimator(CallbackSupportMixin, LinearPredictor):  # type: ignore[mi
 
     def _look_at_classes(self, y: AnyArray) -> None:
         if self._classifies and y.dtype.kind not in "biu":  # whole numbers are classes without a look
-            check_classes(y)
+            check_classes(y, get_loss(self._settings()["loss"]))
 
     def _intercept(self) -> Literal["free", "regularized", "none"]:
         if self.fit_intercept == "regularized":

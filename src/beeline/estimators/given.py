@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from beeline.data.core.labels import LabelSets, refuse_missing
 from beeline.data.files.finding import names_files
 from beeline.data.tables.frames import from_frame, is_frame
 from beeline.exceptions import DataError, LabelError
+from beeline.fitting.settings import Settings
 from beeline.kernels import value_range
+from beeline.losses import LevelLoss, Loss
 from beeline.metrics import accuracy, r2
 from beeline.model import Model
 
@@ -27,6 +30,7 @@ __all__ = [
     "check_classes",
     "check_given_labels",
     "extra_columns",
+    "in_given_order",
     "own_labels",
     "plain_rows",
     "read_frame",
@@ -142,9 +146,26 @@ def check_given_labels(y: Any, estimator: object, *, several: bool) -> None:  # 
         )
 
 
-def check_classes(y: AnyArray) -> None:
-    """As scikit-learn looks at them; labels that cannot be compared get a sentence of ours."""
+def in_given_order(settings: Settings, y: Any) -> Settings:  # noqa: ANN401
+    """Levels that are categories of pandas' in an order come in that, where nobody names them; all but unused ones."""
+    loss, kind = settings.the_loss, getattr(y, "dtype", None)
+    if not isinstance(loss, LevelLoss) or loss.levels is not None or not getattr(kind, "ordered", False):
+        return settings
+    used = set(np.asarray(y).tolist())
+    levels = [level for level in kind.categories.tolist() if level in used]  # type: ignore[union-attr]
+    return replace(settings, loss=loss.with_levels(levels)) if len(levels) > 1 else settings
+
+
+def check_classes(y: AnyArray, loss: Loss) -> None:
+    """As scikit-learn looks at them; labels that cannot be compared get a sentence of ours, named levels are let be."""
+    if isinstance(loss, LevelLoss) and loss.levels is not None:
+        return
     try:
         check_classification_targets(y)
     except TypeError:
         raise LabelError("labels of different types cannot be told apart; make them all numbers or all texts") from None
+    except ValueError as error:
+        if isinstance(loss, LevelLoss) and y.dtype.kind == "f":
+            how = "Where such numbers are levels, name all of them, the lowest first: levels=[0.5, 1, 1.5]."
+            raise LabelError(f"{error} {how}") from None
+        raise

@@ -48,8 +48,10 @@ class OrdinalClassifier(LinearClassifier):
         "level_pairs": the hinge of all pairs of rows of different levels, by `costs`; its thresholds are chosen after
         training, and its C multiplies a mean, so that it hardly depends on the number of rows.
     levels : list, default=None
-        The levels from the lowest to the highest, by their names; each has to have rows. None: the labels as they are
-        sorted, numbers by their size. It does not matter how far apart these are.
+        The levels from the lowest to the highest, by their names; each has to have rows. None: the order of a pandas
+        category that has one; otherwise the labels as they are sorted, numbers by their size, and of texts that is
+        warned of. It does not matter how far apart numbers are; those with decimals, such as half stars, are levels
+        where they are named.
     costs : {"linear", "unit", "squared"} or matrix, default="linear"
         For "level_pairs": what a pair of levels k < l costs, l − k, 1, (l − k)², or the entry of a K × K matrix; its
         thresholds are those with the least total cost on the training rows.

@@ -29,6 +29,7 @@ from beeline.training.checkpoint import TrainingCheckpoint
 from beeline.training.concerns import Concern, concern_about_zero, warn_of
 from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
+from beeline.training.levels import concerns_about_order
 from beeline.training.run import Trained, train
 from beeline.training.task import Task
 from beeline.training.threshold import with_threshold
@@ -120,10 +121,12 @@ def fit(  # noqa: PLR0913 — what a user may give
     task, why = with_index(task, settings.solver, settings.seed)
     if why is not None and tell is not None:
         tell(why)
-    before = [concern_about_zero(task.loss)] if _ends_at_zero(task, settings) else []
+    before = concerns_about_order(task.loss, classes)
+    if _ends_at_zero(task, settings):
+        before.append(concern_about_zero(task.loss))
+        if tell is not None:
+            tell(before[-1].sentence)
     warn_of(before)
-    if before and tell is not None:
-        tell(before[0].sentence)
     selection = start if isinstance(start, Selection) else None
     begin: Trained | Sequence[State] | None = None
     if isinstance(start, Model):
@@ -168,15 +171,16 @@ def fit(  # noqa: PLR0913 — what a user may give
             )
             if settings.intercept is None or task.loss.labels == "levels":
                 trained = with_threshold(task, trained)
-        of_search, concerns = () if selection is None else selection.concerns, list(trained.concerns)
-        report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
+        said = [*before, *(() if selection is None else selection.concerns)]
+        concerns = list(trained.concerns)
+        report = _report(trained, [*said, *concerns], data.n_rows, time.perf_counter() - clock)
         model = make(weights=trained.weights, intercepts=trained.intercepts, extra=trained.extra, report=report)
         if calibrates:
             assert classes is not None
             with settings.resources.in_use():
                 platt, worst = _calibrate(task, classes, trained, settings, model, deadline, kept)
             concerns += worst
-            report = _report(trained, [*of_search, *concerns], data.n_rows, time.perf_counter() - clock)
+            report = _report(trained, [*said, *concerns], data.n_rows, time.perf_counter() - clock)
             model = replace(model, link="platt", platt=platt, report=report)
     warn_of([concern for concern in concerns if concern not in before])  # a search has warned of its own
     return Fitted(model, trained.results, selection, checkpoint)

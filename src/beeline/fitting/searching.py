@@ -23,8 +23,10 @@ from beeline.fitting.tasks import link_of, make_task
 from beeline.losses import Loss, get_loss
 from beeline.selection import Selecting, Selection, select
 from beeline.training.checkpoint import SEARCH_FILE, TrainingCheckpoint
+from beeline.training.concerns import warn_of
 from beeline.training.indexing import with_index
 from beeline.training.labels import Classes
+from beeline.training.levels import concerns_about_order
 from beeline.training.run import Trained
 from beeline.training.task import Task, total_weight
 
@@ -116,6 +118,7 @@ def select_C(  # noqa: N802
     rows = _dataset(data)
     labels = None if y is None else np.asarray(y)
     task, classes = make_task(rows, settings, labels, sample_weight, settings.selecting.groups)
+    warn_of(concerns_about_order(task.loss, classes))
     return search(with_index(task, settings.solver, settings.seed)[0], classes, settings)
 
 

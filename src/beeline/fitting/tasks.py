@@ -19,6 +19,7 @@ from beeline.links import Link
 from beeline.losses import LevelLoss, Loss, TwoClassLoss
 from beeline.objective import Intercept
 from beeline.training.labels import Classes, class_weights, find_classes, find_sets
+from beeline.training.levels import find_levels
 from beeline.training.task import Task, total_weight
 
 __all__ = ["link_of", "make_task", "refuse_without_free_intercept"]
@@ -114,10 +115,11 @@ def _task(
         refuse_large_targets(numbers)
         return Task(data, numbers, None, loss, regularizer, **common), None
     assert not isinstance(y, LabelSets)
-    classes = find_classes(y, weights, texts)
     if isinstance(loss, LevelLoss):
         _refuse_of_levels(settings, loss)
-        classes = classes.in_order(loss.order(classes.names))
+        classes = find_levels(y, weights, texts, loss)
+    else:
+        classes = find_classes(y, weights, texts)
     loss = loss.with_classes(classes.names.tolist())
     each = class_weights(classes, settings.class_weight, weights)
     if isinstance(loss, TwoClassLoss):

@@ -45,7 +45,7 @@ class LevelLoss(Loss):
     ----------
     levels
         The levels from the lowest to the highest, by their names. None: the labels as they are sorted, smaller numbers
-        first.
+        first, also where these are written as texts.
     """
 
     labels: ClassVar[Labels] = "levels"
@@ -62,10 +62,13 @@ class LevelLoss(Loss):
     def order(self, names: AnyArray) -> Ints:
         """Where each level, from the lowest on, is among the names of classes, which are sorted."""
         if self.levels is None:
-            return np.arange(len(names))
-        place = {label_text(name): k for k, name in enumerate(names.tolist())}
-        wanted = [label_text(level) for level in self.levels]
-        stray = next((name for name in names.tolist() if label_text(name) not in wanted), None)
+            numbers = _as_numbers(names)
+            return np.arange(len(names)) if numbers is None else np.argsort(numbers, kind="stable")
+        spelled = label_text if names.dtype.kind in "OU" else _number_text
+        place = {spelled(name): k for k, name in enumerate(names.tolist())}
+        wanted = [spelled(level) for level in self.levels]
+        _refuse_twice(wanted)
+        stray = next((name for name in names.tolist() if spelled(name) not in wanted), None)
         if stray is not None:
             raise LabelError(
                 f"the label {stray!r} is none of the levels, which are {shortened(wanted)}; name it among them, where "
@@ -78,6 +81,18 @@ class LevelLoss(Loss):
                 "leave it out of the levels"
             )
         return np.array([place[level] for level in wanted])
+
+    def knows_order(self, names: AnyArray) -> bool:
+        """Whether the order of these classes is more than that of the alphabet; of two, either order is as good."""
+        return (
+            self.levels is not None or names.dtype.kind not in "OU" or len(names) < 3 or _as_numbers(names) is not None
+        )
+
+    def with_levels(self, levels: Sequence[Any]) -> Self:
+        """The loss of levels with these names, the lowest first."""
+        named = copy.copy(self)
+        named.levels = _checked(levels)
+        return named
 
     def n_classes(self, n_scores: int) -> int:
         """As many as there are levels, for one score."""
@@ -110,16 +125,37 @@ def from_level_columns(columns: Floats) -> Floats:
 
 
 def _checked(levels: Any) -> list[Any]:  # noqa: ANN401
-    given = levels.tolist() if isinstance(levels, np.ndarray) else levels
+    given = levels.tolist() if hasattr(levels, "tolist") else levels
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ParameterError(f"levels must be a list of names, the lowest first, not {levels!r}", parameter="levels")
     names = [label_text(level) for level in given]
     if len(names) < 2:
         raise ParameterError(f"there must be at least two levels, not {len(names)}", parameter="levels")
+    _refuse_twice(names)
+    return list(given)
+
+
+def _refuse_twice(names: list[str]) -> None:
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
         raise ParameterError(f"the level {twice!r} is named twice", parameter="levels")
-    return list(given)
+
+
+def _as_numbers(names: AnyArray) -> Floats | None:
+    """Names that are numbers, also those written as texts, as they are compared; None where one is no number."""
+    try:
+        numbers = names.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _number_text(level: object) -> str:
+    """A level among labels that are numbers, of which 1.0 and "1.0" are the same as 1."""
+    try:
+        return label_text(float(level))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return label_text(level)
 
 
 def _of_margins(a: Floats, margin: Literal["logistic", "hinge"]) -> tuple[Floats, Floats]:

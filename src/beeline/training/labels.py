@@ -61,7 +61,9 @@ class Classes:
         return Classes(self.names[order], new_number[self.numbers])
 
 
-def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | None = None) -> Classes:
+def find_classes(
+    y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | None = None, *, fractions: bool = False
+) -> Classes:
     """The classes among the labels.
 
     Parameters
@@ -73,14 +75,17 @@ def find_classes(y: AnyArray, weights: Floats | None, texts: tuple[str, ...] | N
         the number 0, which their weight makes meaningless.
     texts
         Where the labels are numbers of texts, those texts.
+    fractions
+        Whether numbers with decimals may be classes.
     """
     if texts is None:
         refuse_inexact(y)
-    if (two := _as_two(y)) is None and (row := first_fraction(y)) is not None:
+    row = None if (two := _as_two(y)) is not None else first_fraction(y)
+    if row is not None and not fractions:
         raise LabelError(
             f"row {row} has the label {y[row]}, which names no class; take the loss of a regression for real labels"
         )
-    names, numbers = two or numbered(y)
+    names, numbers = two or (numbered(y) if row is None else np.unique(y, return_inverse=True))
     if texts is None and weights is None and len(names) > 1:
         return Classes(names, numbers)  # which are in order
     if texts is not None:

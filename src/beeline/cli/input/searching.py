@@ -62,9 +62,11 @@ def _searched(prepared: Prepared) -> Selection:
     from beeline.fitting.tasks import link_of, make_task
     from beeline.selection.scoring import get_metric
     from beeline.training.indexing import with_index
+    from beeline.training.levels import concerns_about_order
 
     settings = prepared.settings
     task, classes = make_task(prepared.data, settings, None, None)
+    prepared.concerns.add(concern.sentence for concern in concerns_about_order(task.loss, classes))
     task, why = with_index(task, settings.solver, settings.seed)
     if why is not None:
         print_note(why)

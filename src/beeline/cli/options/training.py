@@ -138,7 +138,7 @@ class TrainingOptions:
         str | None,
         panel_option(
             "For losses of levels in an order, the levels with commas between them, the lowest first. When not given, "
-            "labels as they are sorted, numbers by their size.",
+            "labels as they are sorted, numbers by their size; numbers with decimals have to be named.",
             "NAMES",
         ),
     ] = None
