@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 
 import numpy as np
@@ -13,7 +14,8 @@ import scipy.sparse
 import beeline
 from beeline import ElasticNet, Lasso, LinearModel, LinearSVC, LogisticRegression, MultiTaskRegressor
 from beeline.data.core.magnitude import LARGEST
-from beeline.exceptions import ConvergenceWarning, DataError, LabelError, ParameterError
+from beeline.exceptions import ConvergenceWarning, DataError, LabelError, ModelWarning, ParameterError
+from beeline.solvers import Bundle
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 4))
@@ -166,7 +168,11 @@ class TestWhatIsNoSetting:
             (lambda: beeline.select_C(X, "hinge", TWO, seed=-1), "seed must not be negative, not -1"),
             (lambda: beeline.select_C(X, "hinge", TWO, seed="x"), "seed must be a whole number, not 'x'"),
             (lambda: beeline.select_C(X, "hinge", TWO, groups=0), "groups must be one a row, 60 in all"),
-            (lambda: beeline.select_C(X, "hinge", TWO, groups=["a", None] * 30), "groups of different types"),
+            (lambda: beeline.select_C(X, "hinge", TWO, groups=["a", None] * 30), "groups of row 1 is None; give one"),
+            (
+                lambda: beeline.select_C(X, "hinge", TWO, groups=np.array(["a", 1] * 30, object)),
+                "groups of different types",
+            ),
             (lambda: beeline.select_C(X, "hinge", TWO, on_point=0), "on_point must be a function, not 0"),
             (lambda: LinearModel(loss=[1]).fit(X, TWO), r"there is no loss \[1\]"),
             (lambda: LinearModel(regularizer=[1]).fit(X, TWO), r"there is no regularizer \[1\]"),
@@ -207,3 +213,34 @@ class TestWhatIsNoSetting:
     def test_a_cost_beyond_all_use(self, loss):
         with pytest.warns(ConvergenceWarning):
             LinearModel(loss, C=1e300).fit(X, TWO)
+
+    @pytest.mark.parametrize(
+        ("loss", "settings"),
+        [
+            ("f_beta", {}),
+            ("all_threshold_hinge", {}),
+            ("ndcg@10", {}),
+            ("hinge", {"solver": Bundle(variant="line"), "fit_intercept": False}),
+        ],
+    )
+    def test_a_cost_whose_square_no_double_holds(self, loss, settings):
+        """As the programmes of the bundle method would have it; slopes alone would still be numbers."""
+        queries = {"groups": np.arange(60) // 10} if loss.startswith("ndcg") else {}
+        with (
+            pytest.warns(ModelWarning, match="the model is no better than"),
+            pytest.warns(ConvergenceWarning, match="can make no more progress in double precision after 1 pass"),
+        ):
+            LinearModel(loss, C=1e300, **settings).fit(X, TWO, **queries)
+
+    @pytest.mark.parametrize(
+        ("loss", "C", "said"),
+        [
+            ("roc_area", 1e300, "C times the weight of a row is 1e+300, too large for double precision; take a sm"),
+            ("roc_area", 1e-300, "C times the weight of a row is 1e-300, too small for double precision; take a la"),
+            ("ndcg@10", 1e150, "C times the weight of a row is 1e+150, too large for double precision"),
+        ],
+    )
+    def test_a_loss_is_not_to_blame_for_costs(self, loss, C, said):
+        queries = {"groups": np.arange(60) // 10} if loss.startswith("ndcg") else {}
+        with pytest.raises(ParameterError, match=re.escape(said)):
+            LinearModel(loss, C=C).fit(X, TWO, **queries)

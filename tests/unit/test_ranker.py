@@ -167,7 +167,7 @@ def test_what_is_wrong_is_said():
         ([int(q) if q == 100 else str(q) for q in QID.tolist()], None),
         (
             np.array([q if q == 100 else str(q) for q in QID.tolist()], object),
-            "qid are numbers for some rows and texts",
+            "qid of different types cannot be told apart",
         ),
     ],
 )

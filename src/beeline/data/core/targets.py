@@ -103,7 +103,7 @@ def as_groups(given: Any, n_rows: int | None = None, name: str = "groups") -> An
         )
     if groups.dtype.kind == "O" and len({isinstance(group, str) for group in groups}) > 1:
         raise ParameterError(
-            Argument(name), " are numbers for some rows and texts for others; make them all numbers or all texts"
+            Argument(name), " of different types cannot be told apart; make them all numbers or all texts"
         )
     return groups
 

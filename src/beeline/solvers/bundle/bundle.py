@@ -179,7 +179,7 @@ class Bundle(Solver):
                 _check(best)
                 model.add(plane)
                 try:
-                    minimum = model.minimise(min(run.gap, best.value))  # J is never negative
+                    minimum = _minimised(model, penalty, min(run.gap, best.value))  # J is never negative
                 except UnsolvableError:
                     yield Step(best.theta, best.value, run.bound, passes, final=True, facts=run.facts(model, penalty))
                     return
@@ -258,6 +258,13 @@ def _check(point: Point) -> None:
         raise ParameterError(
             f"the bundle method needs a loss that is never negative, unlike {point.objective.loss!r}", parameter="loss"
         )
+
+
+def _minimised(model: PlanesModel, penalty: Penalty, gap: float) -> Minimum:
+    """The minimum of the model, where the squares of slopes that its dual has are no larger than doubles can hold."""
+    if penalty.l2 and not math.isfinite(model.steepest):
+        raise UnsolvableError
+    return model.minimise(gap)
 
 
 def _theta(best: Point, minimum: Minimum) -> Floats:
@@ -414,7 +421,7 @@ class _Progress:
         """What a result says beside the point."""
         facts: dict[str, float] = {"planes": self.planes, "plane_bytes": model.nbytes}
         gap = self.tol * abs(self.value)
-        if penalty.l2 and model.steepest and gap and self.at_zero:
+        if penalty.l2 and 0 < model.steepest < math.inf and gap and self.at_zero:
             facts["step_bound"] = step_bound(penalty.l2, self.at_zero, model.steepest, gap)
         return facts
 
