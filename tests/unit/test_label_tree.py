@@ -77,6 +77,13 @@ class TestSources:
         assert tree.ancestors(2) == tree.ancestors(np.float64(2)) == ("even",)
         assert LabelTree.from_edges([(0, 10), (0, 9), (0, 1)]).sorted_classes == ("1", "9", "10")
 
+    def test_dictionaries_and_lists_that_lie_in_themselves(self):
+        below, names = {}, ["x"]
+        below["a"] = {"b": below}
+        for nested, node in ((below, "b"), ({"a": names, "b": names}, "b")):
+            with pytest.raises(ParameterError, match=f"what lies below the node '{node}' is the same dictionary or li"):
+                LabelTree.from_nested(nested)
+
 
 class TestAnswers:
     def test_of_one_tree(self):

@@ -239,6 +239,8 @@ def test_a_warm_start_and_onward():
         (lambda: fitted("all_threshold", y=np.full(160, "fair")), LabelError, "only one class, fair"),
         (lambda: fitted("all_threshold", costs="unit"), ParameterError, "costs has no meaning without loss='level_"),
         (lambda: fitted("level_pairs", costs=[[0, 1], [1, 0]]), ParameterError, "2 × 2 numbers, but there are 4"),
+        (lambda: fitted("level_pairs", costs=np.triu(np.ones((4, 4)), 1)), ParameterError, "all zero below the diag"),
+        (lambda: fitted("level_pairs", costs=np.tril(np.ones((4, 4)), -1)), ParameterError, "all zero above the diag"),
         (lambda: fitted("hinge"), ParameterError, "loss must be"),
         (
             lambda: LinearModel("all_threshold", probability=True).fit(X, Y),

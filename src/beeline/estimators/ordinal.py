@@ -54,7 +54,8 @@ class OrdinalClassifier(LinearClassifier):
         where they are named.
     costs : {"linear", "unit", "squared"} or matrix, default="linear"
         For "level_pairs": what a pair of levels k < l costs, l − k, 1, (l − k)², or the entry of a K × K matrix; its
-        thresholds are those with the least total cost on the training rows.
+        thresholds are those with the least total cost on the training rows, for which both triangles of the matrix
+        count.
     <C>
     <l1_ratio>
     <class_weight>

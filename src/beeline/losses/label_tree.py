@@ -126,12 +126,18 @@ class LabelTree:
             dictionaries, or nothing where the node is a class; or a list of such.
         """
         edges: list[tuple[str, str]] = []
-        waiting = [(_ROOT, nested)]
+        waiting, seen = [(_ROOT, nested)], {id(nested)}
         while waiting:
             parent, inside = waiting.pop()
             for name, below in _children(inside):
                 edges.append((parent, name))
                 if below:
+                    if id(below) in seen:  # which may lie inside itself, without an end
+                        raise _refused(
+                            f"what lies below the node {name!r} is the same dictionary or list as elsewhere in the "
+                            "tree, or one that it lies in itself; a node of a tree has one parent"
+                        )
+                    seen.add(id(below))
                     waiting.append((name, below))
         return cls.from_edges(edges)
 

@@ -32,7 +32,8 @@ class LevelPairs(LevelLoss, AllRowsLoss):
     ----------
     costs
         "linear": l − k, so many levels apart; "unit": 1; "squared": (l − k)²; or a matrix of K × K numbers, none
-        negative, with zeros on the diagonal, of which for pairs the part above the diagonal counts.
+        negative, with zeros on the diagonal, of which for pairs the part above the diagonal counts, and both for
+        thresholds.
     levels
         As for every loss of levels.
     """
@@ -52,6 +53,7 @@ class LevelPairs(LevelLoss, AllRowsLoss):
             self.costs: Any = costs
         else:
             self.costs = checked_costs(costs)
+            _refuse_one_sided(self.costs)
 
     def with_classes(self, names: Sequence[object]) -> LevelPairs:
         """The loss of so many levels, which the matrix of costs must have too."""
@@ -103,3 +105,17 @@ class LevelPairs(LevelLoss, AllRowsLoss):
             end = int(cuts[k][end])
             thresholds[k - 1] = between_scores(z[::-1], len(z) - end)
         return thresholds
+
+
+def _refuse_one_sided(costs: Floats) -> None:
+    """Where only mistakes to one side cost anything, thresholds that predict one level for all rows cost nothing."""
+    above, below = np.triu(costs).any(), np.tril(costs).any()
+    if above == below:
+        return
+    empty = "below" if above else "above"
+    raise ParameterError(
+        f"the costs are all zero {empty} the diagonal, so that a single level for all rows would cost nothing; "
+        "costs[k][l] is what a row of level k costs that is predicted to be of level l: give both sides, such as the "
+        "matrix plus its transpose",
+        parameter="costs",
+    )
