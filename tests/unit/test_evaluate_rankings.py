@@ -236,6 +236,7 @@ def test_measures_in_words():
     told = [measure_in_words(name) for name in ("ndcg@10", "ndcg@10:letor4", "mean_ndcg:linear", "map", "auc_macro")]
     assert told == ["NDCG@10", "NDCG@10 (LETOR 4.0)", "mean NDCG (linear gain)", "MAP", "ROC area macro"]
     assert measure_in_words("average_precision_macro") == "average precision macro"
+    assert [measure_in_words(name) for name in ("f1", "f1_macro", "f0.5")] == ["F1", "F1 macro", "F0.5"]
 
 
 def test_a_loss_that_ranks_is_measured_by_rankings_alone(monkeypatch):

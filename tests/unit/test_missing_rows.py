@@ -134,6 +134,12 @@ def test_rows_without_a_label_are_all_counted_before_it_ends(tmp_path, kind):
         assert beeline.read(source, label="y", missing="drop").n_rows == 3992
 
 
+def test_what_rows_lack_beside_features_is_named(people):
+    people.write_text("x,y,q\n1,1,a\n2,0,\n")
+    with pytest.warns(DataWarning, match=r"1 row without a label or query id left out: .*people.csv, line 3"):
+        assert beeline.read(people, label="y", query="q", missing="drop").n_rows == 1
+
+
 def test_lines_are_only_said_where_they_are_known(people):
     people.write_text('x,t,y\n1,"a\nb",1\n2,c,\n')
     with pytest.raises(LabelError, match=r"people.csv, row 2;"):

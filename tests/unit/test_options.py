@@ -42,6 +42,7 @@ def test_values_of_the_right_kind():
         (lambda path: beeline.read(path, lable="y"), "reading has no option 'lable'; did you mean 'label'?"),
         (lambda path: beeline.read(path, lable="y", memory="1M"), "did you mean 'label'?"),
         (lambda path: beeline.convert(path, path.parent / "s", sclae="standard"), "did you mean 'scale'?"),
+        (lambda path: beeline.read(path, qid="q"), "reading has no option 'qid'; take query="),
         (lambda path: beeline.read(path, sep=";"), "reading has no option 'sep'; there are format, label, "),
         (lambda path: beeline.read(np.ones((2, 2)), lable="y"), "did you mean 'label'?"),
         (lambda path: beeline.fit_stream(path, lable="y"), "did you mean 'label'?"),

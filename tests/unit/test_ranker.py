@@ -126,6 +126,8 @@ def test_the_command_line_ranks_letor_files(letor, tmp_path):
     assert model.report.objective == pytest.approx(wanted, rel=2e-4)
     run("train", letor, "-o", tmp_path / "b", "--loss", "ndcg@5", "--intercept", "none", "--memory", "32M")
     assert Model.load(tmp_path / "b").report.objective == pytest.approx(wanted, rel=2e-4)
+    run("train", letor, "-o", tmp_path / "c", "--loss", "ndcg@5", "--intercept", "none", "--memory", "1")
+    assert Model.load(tmp_path / "c").report.objective == pytest.approx(wanted, rel=2e-4)
     assert "ndcg@5" in run("select", letor, "--loss", "ndcg@5", "--intercept", "none", "--folds", "3")
 
 

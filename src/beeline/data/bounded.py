@@ -36,6 +36,7 @@ __all__ = ["Room", "bounded_rows", "read_bounded"]
 _PLAIN, _PACKED = 4, 16
 _PIECE = 64 << 20
 _MOST_TO_CONVERT = 512 << 20  # of memory; more makes no conversion faster
+_LEAST_TO_CONVERT = 1 << 16  # bytes, below which a store could hold no row
 _PART = 8  # of the budget, that rows from a store take while they are copied
 
 
@@ -111,7 +112,7 @@ def bounded_rows(
         folder = stack.enter_context(_store_folder(files, options, room))
         store = _made_before(folder)
         if store is None:
-            memory = min(2 * room.rows, room.budget or _MOST_TO_CONVERT, _MOST_TO_CONVERT)
+            memory = max(_LEAST_TO_CONVERT, min(2 * room.rows, room.budget or _MOST_TO_CONVERT, _MOST_TO_CONVERT))
             reader = open_reader(paths, options, progress)
             store = convert(reader, folder, memory=memory, overwrite=True)
             room.say_passed_over(reader)

@@ -25,6 +25,9 @@ Layout = Literal["auto", "dense", "sparse"]
 Dtype = Literal["auto", "float64", "float32"]
 
 _CHOICES = {"format": Format, "missing": Missing, "extra": Extra, "scale": Scale, "layout": Layout, "dtype": Dtype}
+# What columns are called elsewhere, and the options that name them here.
+_OTHERWISE = {"qid": "query", "group": "query", "groups": "query", "y": "label", "target": "label"}
+_OTHERWISE |= {"sample_weight": "weight", "weights": "weight"}
 _DELIMITER = re.compile(r"[^\r\n\"\0\x80-\U0010ffff]")
 
 
@@ -140,7 +143,8 @@ class ReadOptions:
         known = [field.name for field in fields(cls)]
         for name in given:
             if name not in known:
-                raise ParameterError(f"reading has no option {name!r}; {offer(name, known)}", parameter=name)
+                hint = f"take {_OTHERWISE[name]}=" if name in _OTHERWISE else offer(name, known)
+                raise ParameterError(f"reading has no option {name!r}; {hint}", parameter=name)
         return cls(**given)
 
     @property

@@ -35,8 +35,9 @@ def measure_in_words(name: str) -> str:
     """A measure as people call it: `auc_macro` is "ROC area macro", `ndcg@10` "NDCG@10"."""
     spelled, _, convention = name.partition(":")
     base, at, k = spelled.partition("@")
-    f_beta = base[:1] == "f" and base[1:2].isdigit()
-    words = base.upper() if f_beta else " ".join(_WORDS.get(word, word) for word in base.split("_"))
+    words = " ".join(_WORDS.get(word, word) for word in base.split("_"))
+    if words[:1] == "f" and words[1:2].isdigit():  # F2, F0.5
+        words = f"F{words[1:]}"
     return words + at + k + _CONVENTIONS.get(convention, "")
 
 

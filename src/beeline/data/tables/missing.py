@@ -43,10 +43,13 @@ class LeftOut:
 
     Attributes
     ----------
+    beside
+        What rows have beside features, in words.
     features, labels
         Those without a feature, and those without a label (or weight or query id) that have all features.
     """
 
+    beside: str = "a label"
     features: Places = field(default_factory=Places)
     labels: Places = field(default_factory=Places)
 
@@ -54,7 +57,7 @@ class LeftOut:
         """What was left out, in words."""
         return [
             f"{places.count:,} row{'s' * (places.count != 1)} without {what} left out: {places}"
-            for places, what in ((self.features, "all features"), (self.labels, "a label"))
+            for places, what in ((self.features, "all features"), (self.labels, self.beside))
             if places.count
         ]
 

@@ -243,7 +243,7 @@ class TableReader(Reader):
         self.progress.start(stage, self._source.total_bytes)
         self.bad_lines.count = 0
         self.bad_lines.examples.clear()
-        self.left_out = LeftOut()
+        self.left_out = LeftOut(self._roles.targets_in_words)
         pieces = self._source.walk(self._kinds, memory, self.progress, self.bad_lines)
         if self._options.missing == "drop":
             return complete_pieces(pieces, self._roles, self.left_out)

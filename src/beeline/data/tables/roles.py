@@ -44,6 +44,12 @@ class Roles:
         """The columns beside the features."""
         return tuple(name for name in (self.label, self.weight, self.query) if name is not None)
 
+    @property
+    def targets_in_words(self) -> str:
+        """What these columns are: `a label`, or `a label or query id`."""
+        columns = {"label": self.label, "weight": self.weight, "query id": self.query}
+        return "a " + " or ".join(word for word, name in columns.items() if name is not None)
+
 
 def assign_roles(names: Sequence[str], options: ReadOptions, where: str, index: Sequence[str] = ()) -> Roles:
     """Give every column its role, by a recipe learned before or by what the user says.
