@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bundle_problems import problem
 
-from beeline import from_arrays
+from beeline import LinearModel, from_arrays
 from beeline.exceptions import ParameterError
 from beeline.losses import Exponential, Hinge, Logistic
 from beeline.objective import Objective
@@ -55,3 +55,19 @@ def test_a_gradient_that_changes_by_next_to_nothing_is_not_learned_from():
     np.testing.assert_array_equal(pairs.times(np.ones(3)), np.ones(3))
     pairs.add(np.full(3, 1e-3), np.full(3, 1e-3))
     assert len(pairs.kept) == 1
+
+
+@pytest.mark.parametrize("loss", ["all_threshold", "immediate_threshold"])
+@pytest.mark.parametrize(("regularizer", "tol"), [("l2", 1e-6), ("l1", 1e-4)])
+def test_thresholds_follow_features_that_are_far_from_zero(loss, regularizer, tol):
+    """Where thresholds shift with the scores, it takes no more passes."""
+    random = np.random.default_rng(7)
+    X = random.normal(size=(400, 6))
+    y = np.digitize(X @ [1.0, -1.0, 0.5, 0.0, 0.0, 0.2] + 0.5 * random.normal(size=400), [-0.5, 0.5])
+    near, far = (
+        LinearModel(loss, regularizer=regularizer, tol=tol).fit(X + offset * (np.arange(6) == 2), y)
+        for offset in (0.0, 1e4)
+    )
+    assert far.report_.gap <= tol
+    assert far.report_.objective == pytest.approx(near.report_.objective, rel=2 * tol)
+    assert far.report_.passes <= near.report_.passes + 4

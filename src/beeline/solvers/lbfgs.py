@@ -13,6 +13,7 @@ import numpy as np
 
 from beeline._types import Floats
 from beeline.kernels import add_scaled, dot
+from beeline.losses import ThresholdLoss
 from beeline.objective import Objective, Point
 from beeline.solvers.base import Solver, State, Step
 from beeline.solvers.bundle.planes import with_best_intercepts
@@ -50,7 +51,8 @@ class LBFGS(Solver):
     Ye (2015), a step that does not lower J enough gives way to a proximal gradient step, which always does at a point
     that is not optimal. The bound is the dual value at the scaled slopes, as for `L1CD`.
 
-    A free intercept is the best one at every point.
+    A free intercept is the best one at every point. So are thresholds between levels, and H counts these from the score
+    of the mean row, so that it is the same wherever features have their zeros; that mean costs one pass.
 
     Of a loss that says it is not convex it finds a local minimum, or nearly: it ends, without a certificate, once the
     gradient has fallen to `tol` of what it is at zero weights. A free intercept is one more coordinate then.
@@ -74,10 +76,12 @@ class LBFGS(Solver):
     def steps(self, objective: Objective, start: State | None) -> Iterator[Step]:
         """One step along −H∂J at a time."""
         level = with_best_intercepts if objective.loss.convex else _as_it_is
-        pairs, bound, still = _Pairs(self.options.history), -math.inf, 0
+        mean = _mean_row(objective)
+        pairs, bound, still = _Pairs(self.options.history, mean), -math.inf, 0
         small = 0.0 if objective.loss.convex else self.tol * _norm_of_gradient(objective.at())
         if (saved := snapshot_of(start)) is None:
             point, passes = level(objective.at(_allowed(objective, start)), _LEVEL * self.tol), float(start is not None)
+            passes += float(mean is not None)
         else:
             point, (passes, bound, still) = Point.restored(objective, saved["point"]), saved["counters"]
             pairs.kept.extend((np.array(s), np.array(y), product) for s, y, product in saved["pairs"])
@@ -145,14 +149,42 @@ def smooth_gradient(point: Point) -> Floats:
     return gradient
 
 
-class _Pairs:
-    """Steps s and changes y of the gradient: what H is made of."""
+def _mean_row(objective: Objective) -> Floats | None:
+    """The mean of the rows, where a loss owns thresholds to which all scores may shift; one pass."""
+    if not isinstance(objective.loss, ThresholdLoss):
+        return None
+    mean: Floats = objective.weighted_sums(objective.costs).value[0] / objective.total_cost
+    return mean
 
-    def __init__(self, history: int) -> None:
+
+class _Pairs:
+    """Steps s and changes y of the gradient: what H is made of.
+
+    Where there are thresholds, these are counted from the score of the mean row, as if features were centred: along a
+    feature that is far from zero all scores would otherwise shift with every step, of which H would have to learn.
+    """
+
+    def __init__(self, history: int, mean: Floats | None = None) -> None:
         self.kept: deque[tuple[Floats, Floats, float]] = deque(maxlen=history)
+        self.mean = mean
+
+    def shift_thresholds(self, theta: Floats, before: Floats | None = None, sign: float = 1.0) -> None:
+        """Let thresholds follow the score of the mean row as far as weights move; with the sign −1, count from it."""
+        if self.mean is not None:
+            n = len(self.mean)
+            moved = theta[:n] if before is None else theta[:n] - before[:n]
+            theta[n:] += sign * dot(self.mean, moved)
+
+    def _centre_slopes(self, g: Floats) -> None:
+        """Let a gradient be one by these coordinates."""
+        if self.mean is not None:
+            n = len(self.mean)
+            add_scaled(float(np.sum(g[n:])), self.mean, g[:n])
 
     def add(self, s: Floats, y: Floats) -> None:
-        """One more pair, unless it shows no curvature, or so little that its square is nothing."""
+        """One more pair, which is changed in place, unless it shows no curvature, or so little that it is nothing."""
+        self.shift_thresholds(s, sign=-1.0)
+        self._centre_slopes(y)
         product, square = dot(s, y), dot(y, y)
         if square >= sys.float_info.min and product > 1e-12 * math.sqrt(dot(s, s)) * math.sqrt(square):
             self.kept.append((s, y, product))
@@ -160,6 +192,7 @@ class _Pairs:
     def times(self, g: Floats) -> Floats:
         """Hg, by the two loops of Nocedal."""
         q, parts = g.copy(), []
+        self._centre_slopes(q)
         for s, y, product in reversed(self.kept):
             part = dot(s, q) / product
             parts.append(part)
@@ -196,6 +229,7 @@ def _along_line(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
     """A step that lowers J and at whose end it falls less steeply."""
     g = point.gradient
     direction = -pairs.times(g) * (1.0 if pairs.kept else _first_step(point, g))
+    pairs.shift_thresholds(direction)
     slope = dot(g, direction)
     if not slope < 0:
         return None, 0.0
@@ -230,12 +264,13 @@ def _within_orthant(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
     direction = -pairs.times(g) * (1.0 if pairs.kept else _first_step(point, g))
     direction[:n][direction[:n] * g[:n] > 0] = 0.0
     if not dot(g, direction) < 0:
-        return _by_proximity(point, 1.0)
+        return _by_proximity(point, pairs, 1.0)
     orthant = np.where(point.theta[:n] != 0, np.sign(point.theta[:n]), -np.sign(g[:n]))
     t, passes = 1.0, 0.0
     for _ in range(_HALVINGS if not pairs.kept else 6):
         theta = point.theta + t * direction
         theta[:n][theta[:n] * orthant <= 0] = 0.0
+        pairs.shift_thresholds(theta, point.theta)
         moved = point.objective.at(theta)
         passes += 1
         promise = dot(g, theta - point.theta)
@@ -244,11 +279,11 @@ def _within_orthant(point: Point, pairs: _Pairs) -> tuple[Point | None, float]:
         if not promise < 0:
             break
         t *= 0.5 if pairs.kept else 0.2
-    moved_by, more = _by_proximity(point, t)
+    moved_by, more = _by_proximity(point, pairs, t)
     return moved_by, passes + more
 
 
-def _by_proximity(point: Point, t: float) -> tuple[Point | None, float]:
+def _by_proximity(point: Point, pairs: _Pairs, t: float) -> tuple[Point | None, float]:
     """A proximal gradient step: weights move against the gradient, and then towards zero by the L1 part."""
     o, n = point.objective, point.objective.n_regularized
     g, l1 = smooth_gradient(point), o.strength * o.regularizer.l1
@@ -261,6 +296,7 @@ def _by_proximity(point: Point, t: float) -> tuple[Point | None, float]:
         fall = dot(step, step) / (2 * t * unit) if t * unit else 0.0
         if not fall > 1e-24 * abs(point.value):
             return None, passes
+        pairs.shift_thresholds(theta, point.theta)
         moved = o.at(theta)
         passes += 1
         if moved.value <= point.value - min(_SUFFICIENT * fall, fall - _NOISE * point.value):
