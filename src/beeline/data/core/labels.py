@@ -69,9 +69,9 @@ def refuse_missing(labels: AnyArray, *, infinite: bool = True) -> None:
 def missing(values: AnyArray) -> AnyArray | None:
     """Which of the values are None, NaN, or pandas' NA or NaT; None where no value of this type can be."""
     if values.dtype.kind == "f":
-        return np.isnan(values)  # type: ignore[no-any-return]
+        return np.isnan(values)
     if values.dtype.kind in "mM":
-        return np.isnat(values)  # type: ignore[no-any-return]
+        return np.isnat(values)
     if values.dtype.kind != "O":
         return None
     return np.array([_is_missing(value) for value in values.ravel()], bool).reshape(values.shape)
