@@ -72,7 +72,6 @@ _PYTHON_ONLY = {
         "objectives",
         "on_point",
         "power",
-        "qid",
         "quantile",
         "query_weight",
         "rescaling",
