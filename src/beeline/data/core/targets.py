@@ -112,4 +112,4 @@ def group_starts(groups: AnyArray) -> Ints:
     """Where the group of a row is another than that of the row before, and behind the last row."""
     changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
     starts: Ints = np.concatenate([[0], changes, [len(groups)]]).astype(np.int64)
-    return starts
+    return starts if len(groups) else starts[:1]
